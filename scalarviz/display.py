@@ -45,7 +45,7 @@ def has_display() -> bool:
 
 
 def application() -> Any:
-    """Return the vispy application on Qt; raise MissingDependencyError with advice if no window can be opened."""
+    """Return the vispy application on Qt; MissingDependencyError with advice if no window can be opened."""
     probe = WindowProbe()
     from vispy import app
 
@@ -69,12 +69,11 @@ def _loaded(probe: WindowProbe) -> str:
 
 
 def _leave_painting_to_qt() -> None:
-    """Remove vispy's method `event` from its widgets: it passes on touchpad gestures, which our windows ignore.
+    """Remove vispy's method `event` from its widgets: it passes on touchpad gestures, which we ignore.
 
-    Qt shows what was painted while a widget handles an event. If a Python method handles it, Qt does so under the
-    interpreter's lock, and no other thread runs meanwhile. If the X server dies in that moment, Mesa's software
-    renderer counts the lines of a picture that it cannot send for 20 s. Without the method Qt handles the event
-    itself.
+    Qt shows what was painted while a widget handles an event. If a Python method handles it, the interpreter's lock
+    is held and no other thread runs. If the X server dies in that moment, Mesa's software renderer counts the lines
+    of a picture that it cannot send for 20 s. Without the method Qt handles the event itself.
     """
     from vispy.app.backends import _qt
 
@@ -262,7 +261,7 @@ def _xcb() -> Any:
 
 
 def hung_up(descriptor: int) -> bool:
-    """Return whether the other end of a connection is gone; xcb itself notices only at its next read or write."""
+    """Return whether the other end of a connection is gone; xcb notices only when it next reads or writes."""
     asked = select.poll()
     asked.register(descriptor, getattr(select, "POLLRDHUP", 0))
     return any(found & ~select.POLLIN for _, found in asked.poll(0))
@@ -277,7 +276,7 @@ def connection_lost(native_application: Any) -> bool:
             return False
         descriptor = library.xcb_get_file_descriptor(connection)
         return descriptor < 0 or hung_up(descriptor)
-    except RuntimeError:  # the application ended while another thread looked at it: it needs no display any more
+    except RuntimeError:  # the application ended meanwhile: it needs no display any more
         return False
 
 
@@ -370,7 +369,7 @@ def _explained(said: str) -> str:
 # ---- `DisplayWatch`: a rescue that runs once when the display of a window is lost, whoever notices it first.
 
 LOOKED, PATIENCE = 0.25, 0.7
-"""Seconds between two checks of the connection, and seconds in which the window's loop may notice the loss itself."""
+"""Seconds between two checks of the connection, and for which the window's loop may notice the loss itself."""
 
 
 class DisplayWatch:

@@ -266,7 +266,7 @@ def refuse_pickle(path: Path, *, network: bool = False) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process with this id runs on this machine; one that has ended and is not waited for does not."""
+    """Return whether a process with this id runs on this machine; one that ended and is not waited for does not."""
     if sys.platform == "win32":  # os.kill(pid, 0) would end it there
         listed = subprocess.run(
             ["tasklist", "/FI", f"PID eq {pid}", "/NH"], capture_output=True, text=True, check=False
@@ -282,7 +282,7 @@ def is_running(pid: int) -> bool:
 
 
 def born(pid: int) -> str:
-    """Return when a process began, in the system's count; empty if unknown. Ids are used again, after a restart too."""
+    """Return when a process began, in the system's count; empty if unknown. Ids are used again."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):

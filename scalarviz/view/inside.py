@@ -52,7 +52,7 @@ Bools = NDArray[np.bool_]
 
 _SMALL = (196.0, 30.0)  # the switch, if there is no column for it
 SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
-"""Strength of the light around a current cube, and around one that is done; no light above `SHINING` weights."""
+"""Strength of the light around a current cube, and around a done one; above `SHINING` weights, none."""
 FLASH = 0.4
 """The most light that a flash has."""
 LARGEST = 3
@@ -143,7 +143,7 @@ class Inside:
 
     @property
     def _rows(self) -> tuple[Box | None, Box] | None:
-        """The boxes of the line below the cubes, where legends were, and of the ribbon, where the time bar was."""
+        """Boxes of the line below the cubes, in place of legends, and of the ribbon, in place of the time bar."""
         places = self._bench.places
         if self.micro_step is None or places.strip is None:
             return None
@@ -168,7 +168,7 @@ class Inside:
 
     @property
     def _switch_box(self) -> Box | None:
-        """The box of the switch at the right end of the line; None if there is a column for it, or no room."""
+        """The box of the switch at the right end of the line; None without room, or if a column has it."""
         strip = self._bench.places.strip
         if self.column is not None or strip is None or self._bench.places.legend is not None:
             return None
@@ -191,7 +191,7 @@ class Inside:
         return last[0].name if alone and bench.scenery.outcome is not None and not self.mean else ""
 
     def _parts(self) -> tuple[CubeTexts, list[Box] | None, list[RowPlace]]:
-        """Return cube texts, boxes of deltas and places of rows; they are made once for each layout and camera."""
+        """Return cube texts, boxes of deltas and places of rows, made once for each layout and camera."""
         bench, scenery = self._bench, self._bench.scenery
         if self._placed is None or self._placed[:2] != (scenery.values, self.mean):
             flow = scenery.flow
@@ -207,7 +207,7 @@ class Inside:
         return self._placed[2:]
 
     def _wires(self) -> tuple[Wires, Running] | None:
-        """Return the links of the layer that is lit, and the numbers that run along them; None if it has no links."""
+        """Return the links of the lit layer and the numbers that run along them; None without links."""
         step, bench, (_, boxes, placed) = self._shown_step, self._bench, self._parts()
         layer, plates = step.layer, {plate.name: plate for plate in bench.layout.plates}
         weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
@@ -259,7 +259,7 @@ class Inside:
         return wires.path(pulse.kind, pulse.index, pulse.index)
 
     def _outline_weight(self) -> Sketch:
-        """Return a light edge around the cube, or row, that the sentence is about; a small cube has a thinner one."""
+        """Return a light edge around the cube or row of the sentence; thinner around a small cube."""
         sketch, bench, told = Sketch(over=True), self._bench, self._shown_step.told
         index = self._shown_step.sentence.index
         first, last = (index, index) if index >= 0 or not told else (int(told[-1][0]), int(told[-1][-1]))
@@ -278,7 +278,7 @@ class Inside:
         return self._bench.project(plate.corners_of(index - plate.start)[4:] + up * plate.axes[2])
 
     def _veil(self) -> Sketch:
-        """Return a veil over what a plan draws right of the plates that the forward pass has reached: it waits."""
+        """Return a veil over what a plan draws right of the plates that the forward pass has reached."""
         step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
         sheet = bench.scenery.blueprint
         if not bench.spread or sheet is None or step.phase > FORWARD:
@@ -294,7 +294,7 @@ class Inside:
         return sketch
 
     def _loss(self, light: float = 0.0) -> Sketch:
-        """Return rings around outputs and targets, which make the loss, or around its name; a flash has `light`."""
+        """Return rings around outputs and targets, or around the loss's name; a flash has `light`."""
         sketch, scenery = Sketch(over=True), self._bench.scenery
         flow, boxes = scenery.flow, [] if scenery.outcome is None or self.mean else [scenery.outcome.box]
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
@@ -311,7 +311,7 @@ class Inside:
         return sketch
 
     def _draw_changes(self) -> Sketch:
-        """Return outlines of faces before the update, and the ranks of the largest changes so far: 1, 2, 3."""
+        """Return outlines of faces before the update, and ranks of the largest changes: 1, 2, 3."""
         step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
         if step.phase != UPDATE or bench.slab.atlas.lift is None:
             return sketch
@@ -346,7 +346,7 @@ class Inside:
         return sketch
 
     def _beside(self, face: Floats, ends: Floats) -> list[tuple[float, float]]:
-        """Return the places for the disc of a small face: beside its plate, whose `ends` are given, and on no word."""
+        """Return places for the disc of a small face: beside its plate, whose `ends` are given, and on no word."""
         (x, y), out, wide = face.mean(axis=0), _RANK + 4, self._bench.size[0]
         sides = sorted((ends[:, 0].max() + out, ends[:, 0].min() - out), key=lambda side: abs(side - x))
         places = [(float(side), float(y + k * (_RANK + 2))) for k in (0, 1, -1, 2, -2) for side in sides]
@@ -391,7 +391,7 @@ class Inside:
 
     @property
     def mean(self) -> bool:
-        """True if the numbers are those of several samples together, which have no single output and target."""
+        """True if the numbers are of several samples together, which have no single output and target."""
         return self.micro_step is not None and " of " in self.micro_step.samples
 
     @property
@@ -467,7 +467,7 @@ class Inside:
         return places[round(min(int(self._progress * times), stops - 1) * (len(places) - 1) / (stops - 1))]
 
     def _frames(self) -> Sketch:
-        """Return frames on the maps around the numbers under the window, and around the number that it makes."""
+        """Return frames on the maps around the numbers under the window, and around their result."""
         sketch, bench, stop, framed = Sketch(over=True), self._bench, self._window_stop, self._shown_step.marks
         if stop is not None:
             under = np.array(stop.window.place.units)
@@ -526,7 +526,7 @@ class Inside:
         return height_scale(change, height)
 
     def _rise(self) -> Floats:
-        """Return how far each cube has risen or sunk, as a share of its height; current ones are on their way."""
+        """Return how far each cube has risen or sunk, as a share of its height; current ones still move."""
         step = self._shown_step
         change = np.asarray(step.frame.state["change"], np.float64)
         share = self._progress
@@ -536,7 +536,7 @@ class Inside:
 
     @property
     def delta_range(self) -> Range | None:
-        """The range of the deltas so far: that of the gradients if they fit in; None before there are deltas."""
+        """The range of the deltas so far: the gradients' if they fit in; None before there are deltas."""
         if self.micro_step is None or self.micro_step.phase < BACKWARD:
             return None
         numbers = [row[np.isfinite(row)] for row in self.row_deltas().values()]
@@ -573,7 +573,7 @@ class Inside:
         return replace(state, quantity=shown, about=about, of=of, batch=1 if step.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
-        """Return the sketches of links, cube texts, deltas, the line below, the ribbon and the side column."""
+        """Return all sketches: links, cube texts, deltas, the line below, the ribbon, the side column."""
         step, bench = self.micro_step, self._bench
         if step is None:
             self.spots = []

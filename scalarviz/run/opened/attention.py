@@ -26,7 +26,7 @@ BETWEEN = {
     "values": ("values: each v is taken by its share", "Σ share · v"),
     "activation": ("activation: each number by itself", "f(sum)"),
 }
-"""The operations that are recognised between modules: words and formula. The scores, q · k, come with the shares."""
+"""Words and formula of each operation between modules. The scores, q · k, come with the shares."""
 SHARES, VALUES = BETWEEN["share"][1], BETWEEN["values"][1]
 MERGED = (BETWEEN["norm"][1], BETWEEN["activation"][1])
 """Formulas of operations that share the micro-step of the layer that reads them."""
@@ -46,20 +46,20 @@ class AttentionRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attention:
-    """The attention of one position; on the way back, the same shares with derivatives of the loss."""
+    """The attention of one position; backward, the same shares with deltas, derivatives of the loss."""
 
-    scores: Float  # (heads, n), q · k / √d
+    scores: Float  # (heads, n), q · k / √d; backward, their deltas
     shares: Float  # (heads, n), the softmax of the scores
-    values: Float  # (heads, n, d), v of each position; on the way back, the derivative with respect to `outputs`
-    outputs: Float  # (heads, d), the sum of `parts`
-    queries: Float  # queries and keys: (heads, n, e), q repeated n times, and k; the same on the way back
-    keys: Float  # (heads, n, e)
-    slopes: Float  # (heads, n), the shares; on the way back, the derivative with respect to each share
+    values: Float  # (heads, n, d), v of each position; backward, the delta of `outputs`
+    outputs: Float  # (heads, d), the sum of `parts`; backward, its delta
+    queries: Float  # (heads, n, e), q repeated n times; the same backward
+    keys: Float  # (heads, n, e); the same backward
+    slopes: Float  # (heads, n), the shares; backward, their deltas
     divisor: float  # √d, which divides the scores
 
     @property
     def parts(self) -> Float:
-        """Share times v, shape (heads, n, d); on the way back, the derivative with respect to each v."""
+        """Share times v, shape (heads, n, d); backward, the delta of each v."""
         return np.asarray(self.shares[..., None] * self.values)
 
     @property
@@ -69,7 +69,7 @@ class Attention:
         return head, int(np.argmax(np.abs(self.outputs[head])))
 
     def which(self, formula: str, column: int) -> tuple[int, int]:
-        """Return head and index of the number in `column`; for shares the second largest, as the largest has e^0."""
+        """Return head and index of the number in `column`; for shares the second largest: the largest has e^0."""
         if formula != SHARES:
             return divmod(column, len(self.outputs[0]))
         head = column // len(self.shares[0])
@@ -79,9 +79,9 @@ class Attention:
 class AttentionState(NamedTuple):
     """The state of attention in an opened step."""
 
-    attention_at: Callable[[int], Attention | None]  # the attention of a position, from 0, or what comes back to it
+    attention_at: Callable[[int], Attention | None]  # attention of a position (from 0), forward or backward
     places: int  # how many positions there are, up to the last that matters
-    reached: int  # 0 waiting, 1 shares, 2 values, 3 done; on the way back 4 δ of shares, 5 δ of q, k, v, 6 done
+    reached: int  # 0 waiting, 1 shares, 2 values, 3 done; backward 4 δ of shares, 5 δ of q, k, v, 6 done
     reads: str  # name of the weights that read the attention
 
 
@@ -99,7 +99,7 @@ class BetweenModules:
         return [] if made is None or made[0].kind not in LAYERS else made[2].tolist()
 
     def kinds(self, stage: str) -> dict[int, str]:
-        """Return the kind of each row on the way to a layer: one of `BETWEEN`, a step towards one, or an operation."""
+        """Return the kind of each row before a layer: one of `BETWEEN`, a step towards one, or an operation."""
         if stage not in self._kinds:
             what = self._kinds[stage] = dict[int, str]()
             for row in self._places.inside(stage) if self.reads(stage) else ():
@@ -109,7 +109,7 @@ class BetweenModules:
         return self._kinds[stage]
 
     def kind_of(self, row: int) -> str:
-        """Return the kind of a row as in :meth:`kinds`; empty for a row on the way to no layer."""
+        """Return the kind of a row as in :meth:`kinds`; empty for a row before no layer."""
         return self.kinds(self._places.place_of([row]).stage).get(row, "")
 
     def attention_rows(self, stage: str) -> AttentionRows | None:

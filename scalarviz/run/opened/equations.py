@@ -38,9 +38,9 @@ DIFFERENCE = f"(y {MINUS} t)"
 
 
 def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y") -> str:
-    """Return the derivative of an operation with respect to one of its operands, in symbols; a long one as ``tanh'``.
+    """Return an operation's derivative with respect to one operand, in symbols; a long one as ``tanh'``.
 
-    `names` are those of the operands, `made` is that of the result.
+    `names` are the operands' names, `made` is the result's.
     """
     partial = "" if op == MAX else TABLE[op].partials[operand] or ""
     if "(" in partial.replace("(1 - y)", "") or not partial:
@@ -52,7 +52,7 @@ def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y")
 
 
 def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
-    """Return numbers and their result, true as printed; ``≈`` if no digits are enough. `again` uses rounded numbers."""
+    """Return an equation that is true as printed, or with ``≈``; `again` computes it with rounded numbers."""
     return Line("", tuple(tokens), result, evaluate_rounded=again).equation(DIGITS)
 
 
@@ -61,7 +61,7 @@ USUAL = {"elu": (1.0,), "leaky_relu": (0.01,), "softplus_up_to": (1.0, 20.0)}
 
 
 def applied(op: str, others: Sequence[float], given: float, result: float) -> str:
-    """Return the equation of an activation of `given`; `others` are its other operands (too few: it is not checked)."""
+    """Return the equation of an activation of `given` and `others`; it is unchecked if operands are missing."""
     function = kernel(op)
     known = function.arity == 1 + len(others)
     shown = others if known and tuple(others) != USUAL.get(op) else ()
@@ -88,7 +88,7 @@ def added(parts: Sequence[float], result: float, digits: int = DIGITS) -> str:
 
 
 def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> tuple[list[Token], Sequence[float]]:
-    """Return the tokens of a sum, and the numbers shown: of more than `most` terms, the `largest` and the rest."""
+    """Return a sum's tokens, and the numbers shown: of more than `most` terms, the `largest` and the rest."""
     shown = condensed(parts, largest) if len(parts) > most else parts
     tokens: list[Token] = []
     for number, part in enumerate(shown):
@@ -115,9 +115,9 @@ def of_samples(parts: Floats, divisor: float, result: float) -> str:
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
-    """Return the `count` largest terms of a sum, largest first, and the sum of the others if there are several.
+    """Return the `count` largest terms of a sum, largest first, and the sum of the others.
 
-    Sums of so many terms leave out zeros.
+    A sum of up to `count` + 1 terms is returned as it is. Longer sums leave out zeros.
     """
     if len(parts) <= count + 1:
         return tuple(parts)
@@ -132,14 +132,14 @@ def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) 
 
 
 def score_of(attention: Attention, head: int, place: int, digits: int = DIGITS) -> tuple[str, str, str]:
-    """Return a score in symbols, its equation with the two largest products and the rest, and a shorter one."""
+    """Return a score in symbols, its equation with its two largest products, and one with the largest alone."""
     q, k, divisor = attention.queries[head][place], attention.keys[head][place], attention.divisor
     said, short = (_products(q, k, float(attention.scores[head, place]), digits, divisor, most) for most in (2, 1))
     return f"q · k / √{divisor**2:.4g}", said, short
 
 
 def query_delta(back: Attention, head: int, number: int) -> tuple[str, str, str]:
-    """Return how a number of q gets its delta from the deltas of its head's scores; texts as in :func:`score_of`."""
+    """Return how a number of q gets its delta from those of its head's scores; texts as in :func:`score_of`."""
     slopes, k = back.scores[head], back.keys[head][:, number]
     made = float(slopes @ k) / back.divisor
     said, short = (_products(slopes, k, made, 3, back.divisor, most) for most in (2, 1))
@@ -147,7 +147,7 @@ def query_delta(back: Attention, head: int, number: int) -> tuple[str, str, str]
 
 
 def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float = 1.0, most: int = 2) -> str:
-    """Return the equation of a sum of products: the `most` largest and the rest, over the divisor unless it is 1."""
+    """Return the equation of a sum of products: the `most` largest and the rest, over `divisor`."""
     order = np.argsort(-np.abs(a * b), kind="stable")
     pairs, rest = [(float(a[k]), float(b[k])) for k in order[:most]], [float(a[order[most:]] @ b[order[most:]])]
     rest = rest if len(order) > most else []
@@ -163,7 +163,7 @@ def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float =
 
 
 def share_of(scores: Floats, place: int, largest: float) -> str:
-    """Return the equation of a softmax share of scores (n,); `largest` is subtracted from the scores unless it is 0."""
+    """Return the equation of a softmax share of scores (n,), from which `largest` is subtracted unless it is 0."""
     score, powers = float(scores[place]), np.exp(scores - largest)
     terms, parts = summed(powers.tolist(), LARGEST, LARGEST - 1)
     less: list[Token] = [f" {MINUS} ", Quantity("", largest), ")"] if largest else []
@@ -190,7 +190,7 @@ RMS, RMS_SUM = "rms", "sum and rms"
 OWN = {NORM: 5, GAP: 3, RMS: 4, RMS_SUM: 5}
 """How many factors each takes; for a norm: the number, the mean, the deviation, a weight and a bias."""
 PASSED = {"passed": 1, "passed twice": 2}
-"""A sum times slopes, such as δ through an activation, by the number of slopes, which stand before the terms."""
+"""A sum times slopes, such as δ through an activation; the slopes, so many, stand before the terms."""
 
 
 def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
@@ -202,7 +202,7 @@ def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
 
 
 def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
-    """Return the equation of an operation; if not empty, `joined`, such as "mean of 9", says how samples are joined."""
+    """Return the equation of an operation, after `joined`, such as "mean of 9", if that is not empty."""
     first = f"{joined} = " if joined else ""
     if not factors:
         return f"{first}{digits_of(result, DIGITS)}"
@@ -251,8 +251,8 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
 def through_rms(*numbers: float) -> float:
     """Return the derivative through RMSNorm.
 
-    The last four numbers are the delta of its output, the output, the mean of their products, and the root mean
-    square. Deltas through a residual sum may stand before them.
+    The last four numbers are the output's delta, the output, the mean of their products, and the root mean square.
+    Deltas through a residual sum may stand before them.
     """
     *residual, delta, y, mean, root = numbers
     return sum(residual) + ((delta - y * mean) / root if root else nan)

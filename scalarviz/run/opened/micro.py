@@ -1,7 +1,7 @@
 """Micro-steps: one training step as a sequence of small ones, each with words, a formula and numbers.
 
-The phases are zero, forward, loss, backward, gradients, update. Up to `EACH` weights, every product, sum, delta,
-gradient and new weight is a micro-step, and every operation of a formula. Larger networks go stage by stage.
+Phases: zero, forward, loss, backward, gradients, update. Up to `EACH` weights, every product, sum, delta, gradient
+and new weight is a micro-step, and every operation of a formula. Larger networks go stage by stage.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number",
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroStep:
-    """One micro-step. For a batch, rows are means over samples; deltas and gradients belong to the batch's loss."""
+    """One micro-step. For a batch, rows are means over samples; deltas and gradients are those of its loss."""
 
     phase: Phase
     # ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them, or what
@@ -80,8 +80,8 @@ class MicroStep:
     # ``"update"`` or ``"statistic"`` (the update of a number that no optimiser moves)
     kind: str
     words: str  # what happens, in a few words
-    # units: the outputs of `stage` that are computed, or whose deltas are; weights: flat indices of the weights that
-    # are multiplied or cleared, get their gradient or move
+    # units: the outputs of `stage` that are computed, or whose deltas are
+    # weights: flat indices of the weights that are multiplied or cleared, get their gradient or move
     units: Rows
     weights: Rows
     stage: str = ""  # name of the stage, empty for none
@@ -89,14 +89,14 @@ class MicroStep:
     formula: str = ""
     numbers: str = ""
     value: float = nan  # the result; NaN if there are many
-    # the numbers that are multiplied (product, delta, gradient), added (sum) or taken (unit, operation); empty if
-    # `value` is a sum over several samples or places
+    # numbers that are multiplied (product, delta, gradient), added (sum) or taken (unit, operation); empty for a
+    # sum over several samples or places
     factors: tuple[float, ...] = ()
     # product: which input of the layer; node: its row; many numbers at once: which one `value` is; else -1
     column: int = -1
     lines: tuple[Line, ...] = ()  # update: the optimiser's rule with numbers
     op: str = ""  # the operation that makes `value` from `factors`: of `TABLE`, or one of `equations`
-    other_calls: tuple[str, ...] = ()  # stages computed together with this one, such as calls of the same module
+    other_calls: tuple[str, ...] = ()  # stages of the same micro-step, such as other calls of the module
 
 
 class GradientTerms(NamedTuple):
@@ -163,14 +163,14 @@ def counted(label: str, count: int) -> str:
 
 
 def _alike(one: Stage, other: Stage) -> bool:
-    """Return whether two stages share a micro-step: calls of one module, or modules that read the same (q, k, v)."""
+    """Return whether two stages share a micro-step: calls of one module, or modules with the same input, as q, k, v."""
     reads, others = ({module_path(name) for name in stage.sources} for stage in (one, other))
     same = module_path(one.name) == module_path(other.name) or (reads == others != set())
     return same and (one.kind, one.outputs) == (other.kind, other.outputs)
 
 
 def module_path(stage: str) -> str:
-    """Return the path of the stage's module, without the number of the call: ``"cell"`` for ``"cell (2)"``."""
+    """Return the path of a stage's module: ``"cell"`` for the call ``"cell (2)"``."""
     return re.sub(r" ?\(\d+\)\Z", "", stage)
 
 
@@ -213,7 +213,7 @@ def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
 
 
 def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -> int:
-    """Return the weight to show: of those that `forward` shows (or of all), the one with the largest gradient."""
+    """Return the weight to show: the largest gradient of those that `forward` shows, or else of all."""
     told = np.concatenate([_NONE, *(weights for one in forward for weights in weights_told(one, opened))])
     sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
     mine = np.isin(step.weights, told) & (sizes > 0)
@@ -234,7 +234,7 @@ def loss_told(opened: Walked) -> tuple[str, str] | None:
 
 
 def share_told(step: MicroStep, opened: Walked) -> str:
-    """Return the equation of the softmax share that a forward micro-step shows, of attention or the loss; or ""."""
+    """Return the equation of the softmax share that a forward micro-step shows, or an empty text."""
     looks = opened.attention(step.stage) if step.formula == SHARES else None
     if looks is not None:
         head, place = looks.which(SHARES, step.column)
@@ -249,7 +249,7 @@ def share_told(step: MicroStep, opened: Walked) -> str:
 def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
     """Return weights row by row, each row with its bias.
 
-    With `arriving`, in the order in which gradients come: biases first, then column by column, the last first.
+    With `arriving`, in the order of their gradients: biases first, then column by column, the last first.
     """
     if stage is None or stage.weight is None:
         return weights
@@ -288,7 +288,7 @@ class Walk:
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
-        self._crossed = dict[str, list[tuple[MicroStep, int]]]()  # by layer, micro-steps before it, each with its row
+        self._crossed = dict[str, list[tuple[MicroStep, int]]]()  # by layer, micro-steps before it with their rows
         self._units = dict[str, int]()  # by module, which of its numbers is shown forward
         self.formula = self.passes.network.formula if self.one_by_one else None
         self.groups = self._groups()
@@ -332,7 +332,7 @@ class Walk:
     # ---- which weights belong to which stage
 
     def _groups(self) -> dict[tuple[str, str], Rows]:
-        """Return the weights by the first stage that uses them ("" for none); in large networks also by their module.
+        """Return the weights by the first stage that uses them ("" for none), in large networks also by module.
 
         Add every such stage to `using`.
         """
@@ -348,7 +348,7 @@ class Walk:
         return {(name, own): np.concatenate(parts) for name, of in groups.items() for own, parts in of.items()}
 
     def _calls(self) -> list[list[Stage]]:
-        """Return the stages in order; in large networks, similar stages that need not wait for others come together."""
+        """Return the stages in order; in large networks, similar ones that need not wait come together."""
         if self.one_by_one:
             return [[stage] for stage in self.opened.stages]
         waiting, done, found = [*self.opened.stages], {"input"}, list[list[Stage]]()
@@ -424,7 +424,7 @@ class Walk:
         )
 
     def about(self, step: MicroStep, index: int) -> MicroStep:
-        """Return a micro-step of many sums that shows the sum to which a weight adds; any other step unchanged."""
+        """Return a micro-step of many sums with the sum to which a weight adds; any other step unchanged."""
         names = (step.stage, *step.other_calls) if step.phase == "forward" and len(step.units) else ()
         calls = [stage for stage in self.opened.stages if stage.name in names and _row_of(stage, index) >= 0]
         if not calls:
@@ -433,7 +433,7 @@ class Walk:
         return self._with_row(step, stage, self.rows_of[stage.name], _row_of(stage, index))
 
     def _with_row(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
-        """Return a micro-step of many numbers that shows how one is made: `unit`, or the one that `_which` chooses."""
+        """Return a micro-step of many numbers with the equation of one: of `unit`, or chosen by `_which`."""
         which = unit if unit >= 0 else self._which(step, stage, rows, self.passes.means)
         row, units = int(rows[which]), len(step.units)
         normed = norm_operation(self.passes, stage, which, self.opened.tensors) if units else None
@@ -441,9 +441,9 @@ class Walk:
         return step if found is None else self._with_number(step, found, float(self.passes.means[row]), which, "mean")
 
     def _which(self, step: MicroStep, stage: Stage, rows: Rows, numbers: NDArray[np.float64]) -> int:
-        """Return which of many numbers a micro-step shows: the target class, the one shown before, or the largest.
+        """Return which of many numbers to show: the target class, the one shown before, or the largest.
 
-        In a word, each layer shows the number that leads to the largest output of attention, forward and back.
+        In a word, each layer shows the number that leads to the largest output of attention, there and back.
         """
         count, followed = self._followed
         before = self._units.get(module_path(stage.name), -1)
@@ -463,7 +463,7 @@ class Walk:
 
     @cached_property
     def _followed(self) -> tuple[int, int]:
-        """The number of outputs of the last attention, and which of them the step shows; (0, -1) without attention."""
+        """The number of outputs of the last attention, and which of them to show; (0, -1) without attention."""
         for calls in reversed(self.calls):
             looks = self.opened.attention(self.passes.asked(calls).name)
             if looks is not None:
@@ -485,7 +485,7 @@ class Walk:
         return replace(step, op=found.op, factors=factors, value=value, numbers=said, column=which, formula=formula)
 
     def _with_largest_delta(self, step: MicroStep, stage: Stage) -> MicroStep:
-        """Return a micro-step of many deltas that shows the one that `_which` chooses."""
+        """Return a micro-step of many deltas with the one that `_which` chooses."""
         rows, sums = self.rows_of[stage.name], self.passes.adjoint_sums
         which = self._which(step, stage, rows, sums)
         found = self._derivation(int(rows[which]))
@@ -493,7 +493,7 @@ class Walk:
         return self._with_number(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
-        """Yield the operations between modules before a layer: sums, norms, attention, each shown by one number."""
+        """Yield the operations between modules before a layer (sums, norms, attention), each with one number."""
         between, stage = self.passes.network.between, self.passes.asked(calls)
         if norm_operation(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
@@ -513,7 +513,7 @@ class Walk:
             yield step
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
-        """Yield the operations of a formula and of its loss, except the last one: their numbers, or their deltas."""
+        """Yield the operations of a formula and its loss, except the last: their numbers, or their deltas."""
         program, means, sums = self.passes.network.body.program, self.passes.means, self.passes.adjoint_sums
         names = {k: self._leaf(node) for k, node in enumerate(tape.nodes) if node.code in LEAVES[:2]}
         writer = Writer(tape, names, means.tolist(), ())
@@ -632,7 +632,7 @@ class Walk:
         return slopes
 
     def _derivation(self, row: int) -> RowOperation:
-        """Return how the delta of a row comes from its readers, in symbols; with factors if one operation makes it."""
+        """Return how a row's delta comes from its readers, in symbols; with factors if one operation makes it."""
         gap = self._target_difference(row)
         if gap is not None:
             return gap
@@ -720,7 +720,7 @@ class Walk:
         return RowOperation(TERMS, tuple(found.values()), " + ".join(found)) if 1 < len(found) <= MOST else None
 
     def _target_difference(self, row: int) -> RowOperation | None:
-        """Return a delta as (number − target) · factor: of squared errors or softmax shares; None for others."""
+        """Return a delta as (number − target) · factor: of squared errors or softmax shares; else None."""
         passes, opened, squared = self.passes, self.opened, self._squared(row)
         if squared is not None and passes.loss_scale == 1:
             (y, t), factor, letter = passes.means[[row, squared[0]]].tolist(), squared[1], "y"
@@ -745,7 +745,7 @@ class Walk:
         return RowOperation(GAP, (y, t, factor), letters, opened.divisor == passes.size)
 
     def _squared(self, row: int) -> tuple[int, float] | None:
-        """Return the target's row and the factor of the difference, if the error of row `row` is squared; else None."""
+        """Return the target's row and the factor of the difference, if a row's error is squared; else None."""
         above, program = list(readers(self.passes.network.body, row)), self.passes.network.body.program
         made = self.passes.network.places.instruction_of(int(above[0].rows[0])) if len(above) == 1 else None
         if made is None or made[0].kind != "squares":

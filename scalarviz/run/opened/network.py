@@ -1,7 +1,7 @@
-"""`Network`: a recorded model with its loss, lowered with the rows of every stage; and where it reads weights.
+"""`Network`: a recorded model with its loss, lowered with the rows of every stage; its uses of weights.
 
-In a layer, delta is the upstream gradient of the sum, and x is the input that the weight multiplies; a bias has x =
-1. If another operation reads a weight, x is the derivative of that operation with respect to it.
+In a layer, delta is the upstream gradient of the sum, and x the input that the weight multiplies; a bias has x = 1.
+If another operation reads a weight, x is its derivative with respect to the weight.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Factor = Callable[[Float, Float], Float]
 
 
 def _parts(i: Instruction) -> Rows:
-    """Return the rows that an instruction reads, (parts, operands); :func:`_part_rows` says which rows a part makes."""
+    """Return the rows that an instruction reads, (parts, operands); see :func:`_part_rows` for what a part makes."""
     if i.kind in ("op", "batch_mean", "gather"):
         return i.args.T
     if i.kind == "product":
@@ -56,17 +56,17 @@ def _part_rows(i: Instruction, part: int, parts: int) -> Rows:
 class Use:
     """One place where a program reads a weight."""
 
-    # ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), ``"gather"`` (x is 1 if a number chooses
-    # it, else 0), or the name of the operation that reads it
+    # ``"weight"`` (it multiplies a row), ``"bias"`` (it is added), ``"gather"`` (x is 1 if a number chooses it,
+    # else 0), or the operation that reads it
     kind: str
     # the rows whose delta it is; several if a layer is used at several positions; shape (positions,)
     rows: Rows
     read: Rows | None  # the rows that are x; None if x is no row
-    # computes x from all rows (n_rows, lanes) and theta: shape (positions, lanes), or one that broadcasts to it
+    # computes x from all rows (n_rows, lanes) and theta: (positions, lanes), or what broadcasts to it
     factor: Factor
-    # 1; or, if a number made of weights alone is used here, the derivative of that number with respect to the weight
+    # 1, or the derivative of a number made of weights alone, which is used here, with respect to the weight
     through: float = 1.0
-    weights: Rows | None = None  # for a row that a layer reads: the parameters that multiply it, one for each of `rows`
+    weights: Rows | None = None  # of a row that a layer reads: the parameters that multiply it
 
     def x(self, values: Float, theta: Float) -> Float:
         """Return x, with which delta is multiplied."""
@@ -152,7 +152,7 @@ def _weights(i: Instruction, part: int, k: int) -> Rows | None:
 
 
 def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Rows | None, Factor]:
-    """Return the rows that are the derivative of a row with respect to its k-th operand, or None, and its function."""
+    """Return the rows that are a row's derivative with respect to its k-th operand, or None; and its function."""
     i, own = step.instruction, int(operands[k])
     opposite = operands[[(k + len(operands) // 2) % len(operands)]]  # of pairs: the other one
 
@@ -182,7 +182,7 @@ def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Ro
 
 
 def slopes(prologue: RowProgram, values: Float, theta: Float, index: int) -> Iterator[tuple[int, float]]:
-    """Yield the outputs of a program of parameters that depend on parameter `index`, with their derivatives."""
+    """Yield the outputs of a program that depend on parameter `index`, with their derivatives."""
     tangent: dict[int, float] = {}
     waiting: list[int] = []
 
@@ -206,7 +206,7 @@ def slopes(prologue: RowProgram, values: Float, theta: Float, index: int) -> Ite
 
 
 def depending(program: RowProgram) -> NDArray[np.bool_]:
-    """Return which rows of a program depend on a parameter through differentiable operands, shape (n_rows,)."""
+    """Return which rows of a program depend differentiably on a parameter, shape (n_rows,)."""
     found = np.zeros(program.program.n_rows, bool)
     for step in program.steps:
         i, parts = step.instruction, _parts(step.instruction)
@@ -218,7 +218,7 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
 
 
 def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """Turn the gradient of `theta` (weights, then numbers made of them) into that of the weights alone, (P,)."""
+    """Turn the gradient of `theta` (weights, then numbers made of them) into that of the weights, (P,)."""
     n = runner.plan.n_parameters
     if runner.prologue is not None and before is not None:
         adjoints = np.zeros_like(before)
@@ -238,7 +238,7 @@ INSIDE = -1
 class Place(NamedTuple):
     """A stage, and which of its outputs some rows are."""
 
-    # its name; ``"input"`` for the sample and what is made of it alone, ``"loss"`` for what follows the outputs
+    # its name; ``"input"`` for the sample and what it alone makes, ``"loss"`` for what follows the outputs
     stage: str
     units: tuple[int, ...]  # which of its outputs each row is; `INSIDE` for a row on the way to them
 
@@ -260,7 +260,7 @@ class Places:
             self._claim_below(rows[new].tolist(), stage)
 
     def instruction_of(self, row: int) -> tuple[Instruction, int, Rows] | None:
-        """Return the instruction that makes a row, the number of its part that does, and the rows of that part.
+        """Return the instruction that makes a row, the number of its part, and the rows of that part.
 
         None for an input, and for an instruction that reads no rows.
         """
@@ -295,7 +295,7 @@ class Places:
             yield Place(self._names[owner], tuple(self._unit[rows[own]].tolist())), own
 
     def place_of(self, rows: Iterable[int]) -> Place:
-        """Return the place of `rows`: the stage of the first one with a unit; others may be the zeros of a border."""
+        """Return the place of `rows`: the stage of the first with a unit; others may be the zeros of a border."""
         found = np.fromiter(rows, np.int64)
         units = np.flatnonzero(self._unit[found] != INSIDE)
         owner = self._owner[found]
@@ -311,11 +311,11 @@ MOST_NODES = 64
 LEAVES = ("input", "param", "const")
 """Codes of nodes that read no other nodes."""
 BLOCK_BYTES = 4 << 20
-"""Bytes of rows and adjoints of samples that are computed together: about what fits in a processor's cache."""
+"""Bytes of rows and adjoints of samples that are computed together, for a processor's cache."""
 
 
 class Network:
-    """The programs of one model. They are made when the first step is opened, never by the thread that trains."""
+    """The programs of one model, made when the first step is opened, never by the thread that trains."""
 
     def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:
         self.tape, self.kernel, self._tapped = tape, kernel, stages
@@ -328,7 +328,7 @@ class Network:
 
     @cached_property
     def formula(self) -> Tape | None:
-        """The tape of a formula, whose nodes are the rows of the body one by one; None for any other network."""
+        """The tape of a formula, whose nodes are the rows of the body; None for any other network."""
         return None if self._formula is None else self._formula[0]
 
     @cached_property
@@ -399,7 +399,7 @@ class SampleGradient:
         self._forward, self._runner = forward, PlanRunner(forward.plan, np.float64)
 
     def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """Return the gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
+        """Return the gradient (P,) of one sample's loss at flat `values` (P,); sample (n_in,), target (n_out,).
 
         As in `evaluate`, a mean over weighted targets divides by the sample's own weight.
         """

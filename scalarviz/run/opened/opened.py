@@ -35,8 +35,8 @@ REACH = 4.0
 class Along:
     """The loss of one batch along one weight; the other weights stay.
 
-    `losses`, in the run's dtype, belong to `weights` (points,), which rise. `value` is the weight before the step,
-    `after` the weight after it (NaN if unknown). `loss` and its gradient `slope` are those at `value`, in float64.
+    `losses`, in the run's dtype, belong to the rising `weights` (points,). `value` is the weight before the step,
+    `after` that after it (NaN if unknown). `loss` and its gradient `slope` are those at `value`, in float64.
     """
 
     index: int
@@ -57,12 +57,12 @@ class Window(NamedTuple):
     """The numbers that one output of a convolution or a pooling reads; for a batch, their means."""
 
     place: Place  # their stage, and their positions in it
-    weights: NDArray[np.int64]  # flat indices, kernel after kernel; each of `products` is a weight times its number
+    weights: NDArray[np.int64]  # flat indices, kernel after kernel; `products`: each times its number
     products: Float
 
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
-    """Return `points` values around `value` that span the usual size of `others` and reach well beyond `after`."""
+    """Return `points` values around `value`: they span the usual size of `others` and go well beyond `after`."""
     finite = np.abs(others[np.isfinite(others)])
     largest = float(finite.max(initial=0.0))
     usual = largest * float(np.sqrt(np.mean(np.square(finite / largest)))) if largest > 0 else 0.0
@@ -75,7 +75,7 @@ def places(value: float, after: float, others: Float, points: int) -> Float:
 
 @np.errstate(all="ignore")
 def losses_at(taken: StepData, index: int, weights: Float) -> Float:
-    """Return the batch's loss with the weight at flat `index` set to each of `weights`, computed in the run's dtype."""
+    """Return the batch's loss with the weight at flat `index` at each of `weights`, in the run's dtype."""
     runner, values, size, held = taken.network.kernel(), taken.values.copy(), len(taken.batch), None
     found, lanes, row = np.zeros(len(weights)), max(1, taken.network.lanes), np.array([runner.plan.body.loss])
     if taken.norm_batch is not None:
@@ -110,10 +110,10 @@ class Opened:
     trial : bool
         Whether this is a trial step with one sample alone, which the run does not make.
     rows, deltas : dict of str to ndarray of float64, shape (outputs, shown)
-        By stage: its outputs, and the derivative of the batch's loss with respect to each. A delta is NaN if no weight
-        stands before it.
+        By stage: its outputs, and the derivative of the batch's loss with respect to each (NaN if no weight stands
+        before).
     shown : int
-        Number of samples, the first of the batch, in `rows`, `deltas`, `inputs` and `targets`: as many as fit in 32 MB.
+        How many samples `rows`, `deltas`, `inputs` and `targets` have: the first ones, as fit in 32 MB.
     inputs, targets : ndarray of float64, shapes (n_inputs, shown) and (n_targets, shown)
     stages : tuple of Stage
     tensors : tuple of Tensor
@@ -177,13 +177,13 @@ class Opened:
 
     @property
     def divisor(self) -> float:
-        """The number that divides the sum over samples: the batch size, 1 for summed losses, or summed weights."""
+        """The divisor of the sum over samples: the batch size, 1 for summed losses, or summed weights."""
         return self._taken.divisor
 
     # ---- one weight
 
     def index(self, weight: Any) -> int:
-        """Return the flat index of a Weight, a name such as ``"0.weight[2][1]"``, or an index; InputError if none."""
+        """Return the flat index of a Weight, a name as ``"0.weight[2][1]"``, or an index; else InputError."""
         return index_of(self._taken.tensors, self._taken.network.tape, weight)
 
     def name(self, weight: Any) -> str:
@@ -191,19 +191,19 @@ class Opened:
         return weight_name(self._taken.tensors, self.index(weight))
 
     def terms(self, weight: Any, most: int = MOST) -> Terms:
-        """Return the terms ``delta * x`` whose sum is the gradient of one weight, by sample, position and use.
+        """Return the terms ``delta * x`` of one weight's gradient, by sample, position and use.
 
         At most `most` terms are listed; sums include all.
         """
         return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
 
     def follows(self, weight: Any) -> bool:
-        """Return whether this number is no weight but follows the step: a running statistic or the loss scale."""
+        """Return whether a number is no weight but follows the step: a running statistic or the loss scale."""
         index = self.index(weight)
         return index in self._followed and not self._taken.frozen[index]
 
     def made(self, index: int) -> GradientTerms:
-        """Return how many terms the gradient of the weight at a flat index has, with the factors of a single term."""
+        """Return how many terms the gradient of a weight (flat index) has, with the factors of a single term."""
         terms = self.terms(index, 1)
         if terms.count != 1:
             return GradientTerms(terms.count)
@@ -212,18 +212,18 @@ class Opened:
         )
 
     def products(self, index: int) -> Float | None:
-        """Return each sample's undivided gradient term of a weight (B,); None if a sample uses it several times."""
+        """Return each sample's undivided term of a gradient (B,); None if a sample uses the weight several times."""
         terms = self.terms(index, len(self.batch))
         return terms.products * self.divisor if terms.count == len(self.batch) else None
 
     def varies(self, index: int) -> bool:
-        """Return whether the factor x of a weight's gradient varies over the samples; for a bias it does not."""
+        """Return whether x varies over the samples in a weight's gradient; for a bias it does not."""
         return bool(np.ptp(self.terms(index, len(self.batch)).array["x"]))
 
     def of_samples(self, step: MicroStep, index: int = -1) -> str:
         """Return how samples make the number of a micro-step: ``"(0.53 + 0.41 + rest 0.75) / 9 = 0.1875"``.
 
-        `index` is the weight whose gradient it is. Empty for a single sample, and if the samples' numbers are not kept.
+        `index` is the weight of a gradient. Empty for a single sample, and if the samples' numbers are unknown.
         """
         passes, back, network = self._passes, step.phase == "backward", self._taken.network
         if passes.size == 1:
@@ -258,7 +258,7 @@ class Opened:
 
     @cached_property
     def skipped(self) -> bool:
-        """True if the step moves no weight: its gradient overflows float16, so the loss scale is halved instead."""
+        """True if the step moves no weight: its gradient overflows float16, so the loss scale is halved."""
         return self._taken.skips and not np.isfinite(self.gradient[self._taken.trained]).all()
 
     def _update(self, index: int) -> Update:
@@ -278,7 +278,7 @@ class Opened:
 
     @cached_property
     def _followed(self) -> dict[int, float]:
-        """The new values of numbers that the step changes besides weights, by flat index, in the run's dtype."""
+        """New values of numbers that the step changes besides weights, by flat index, in the run's dtype."""
         taken, tracks = self._taken, self._taken.network.body.program.tracks
         after = taken.values.copy()
         size = len(taken.batch) if taken.norm_batch is None else taken.norm_batch.shape[1]
@@ -296,11 +296,10 @@ class Opened:
         return self.update(weight).lines
 
     def met(self) -> tuple[Float, Float]:
-        """Return the factor of each weight on the way forward and on the way back: two arrays (P,), NaN for none.
+        """Return the factor of each weight forward and backward: two arrays (P,), NaN for none.
 
-        For a batch the factors are means. For a convolution they belong to the window with the largest output, and on
-        the way back with the largest delta. For a layer with several calls they belong to the last call that the loss
-        reads.
+        For a batch they are means. For a convolution they belong to the window with the largest output, backward with
+        the largest delta. For a layer with several calls they belong to the last call that the loss reads.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
         means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls()
@@ -328,7 +327,7 @@ class Opened:
         return x[: len(self.values)], delta[: len(self.values)]
 
     def _other_calls(self) -> NDArray[np.bool_]:
-        """Return a mask of the rows of repeated calls, except the last call of each layer that the loss depends on."""
+        """Return a mask of the rows of repeated calls, except each layer's last call that the loss reads."""
         network, sums = self._taken.network, self._passes.adjoint_sums
         calls = dict[int, list[NDArray[np.int64]]]()
         for stage in network.stages:
@@ -355,7 +354,7 @@ class Opened:
         return Window(passes.network.places.place_of(operands), weights.ravel(), products.ravel())
 
     def passed_on(self, step: MicroStep) -> tuple[NDArray[np.int64], Float]:
-        """Return the terms w · δ of the delta that a backward micro-step shows, after the weights' flat indices."""
+        """Return flat indices of weights, and their terms w · δ of the delta that a backward micro-step shows."""
         row, body = int(self._rows_told(step)[step.column]), self._taken.network.body
         while len(above := [*readers(body, row)]) == 1 and above[0].weights is None and above[0].kind != "loss":
             row = int(above[0].rows[0])
@@ -366,8 +365,8 @@ class Opened:
     def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
         """Return the places on maps from which the number of a micro-step comes.
 
-        A delta comes from itself and the deltas that pass it on; the gradient of the weight at `index` comes from its
-        delta and x. Stages without maps are left out.
+        A delta comes from itself and those that pass it on; the gradient of the weight at `index` from its delta and
+        x. Stages without maps are left out.
         """
         network, found = self._taken.network, list[Any]()
         if step.phase == "gradients" and index >= 0 and len(uses := self._passes.uses_of(index)) == 1:
@@ -408,17 +407,17 @@ class Opened:
         return state
 
     def moves(self, weight: Any) -> bool:
-        """Return whether the optimiser moves a weight in this step: it is held, not frozen, and the loss reads it."""
+        """Return whether the optimiser moves a weight in this step: held, not frozen, and read by the loss."""
         return bool(self._taken.trained[self.index(weight)]) and not self.skipped
 
     def loss_along(self, weight: Any, points: int = POINTS) -> Along:
-        """Return the loss of this batch as a function of one weight, with the tangent that its gradient predicts.
+        """Return the loss of this batch along one weight, with the tangent that its gradient predicts.
 
         Parameters
         ----------
         points : int
-            Number of values of the weight, at least 3. They span the usual size of its tensor's weights and reach
-            beyond the new value. An odd number puts the weight itself in the middle.
+            Number of values of the weight, at least 3. They span the usual size of its tensor's weights and go beyond
+            the new value. An odd number puts the weight itself in the middle.
         """
         taken, index = self._taken, self.index(weight)
         points = integer("loss_along: points", points, 3, 1 << 16)
@@ -431,10 +430,10 @@ class Opened:
         return Along(index, weights, losses, value, after, self.loss, float(self.gradient[index]))
 
     def outer_products(self, stage: str, counts: Iterable[int] | None = None) -> Iterator[OuterProduct]:
-        """Yield the gradient of a linear stage as a sum of outer products, one sample of the batch after another.
+        """Yield the gradient of a linear stage as a sum of outer products, sample after sample.
 
-        `counts` are the numbers of samples after which the sum is yielded (default: each); the last sum always comes.
-        Its `total` is what this call of the layer adds to the gradient of its weights.
+        `counts` are the numbers of samples after which the sum is yielded (default: each), and after the last in any
+        case. Its `total` is what this call of the layer adds to the gradient of its weights.
 
         Raises
         ------
@@ -462,18 +461,18 @@ class Opened:
     def micro_steps(self) -> tuple[MicroStep, ...]:
         """Return the step as micro-steps: zero, forward, loss, backward, gradients, update.
 
-        Up to 64 weights, each product, sum, delta, gradient and update is a micro-step; larger networks go by stages.
+        Up to 64 weights, each product, sum, delta, gradient and update is one; larger networks go by stages.
         """
         if self._steps is None:
             self._steps = tuple(Walk(self).steps())
         return self._steps
 
     def about(self, step: MicroStep, weight: Any) -> MicroStep:
-        """Return a micro-step of many sums that shows the sum to which a weight adds, instead of the largest."""
+        """Return a micro-step of many sums with the sum to which a weight adds, instead of the largest."""
         return Walk(self).about(step, self.index(weight))
 
     def phases(self) -> tuple[PhaseSpan, ...]:
-        """Return the six phases of :meth:`micro_steps`: the start, the number of micro-steps and the words of each."""
+        """Return the six phases of :meth:`micro_steps`: start, number of micro-steps, and words."""
         return phases_of(self.micro_steps())
 
     def attention(self, stage: str, *, back: bool = False) -> Attention | None:
@@ -495,7 +494,7 @@ class Opened:
 
     @cached_property
     def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:
-        """The stage and weights that read the last attention; the micro-steps of its shares, values and both deltas."""
+        """The stage and weights that read the last attention; micro-steps of its shares, values and their deltas."""
         steps, stages = [*enumerate(self.micro_steps(), 1)], {stage.name: stage for stage in self.stages}
         made = {step.formula: at for at, step in steps if step.phase == "forward"}
         if not made.keys() >= {SHARES, VALUES}:
@@ -508,7 +507,7 @@ class Opened:
         return reader, weights, (made[SHARES], made[VALUES], next(own, last), last)
 
     def looking(self, at: int) -> AttentionState | None:
-        """Return the state of the last attention after micro-step `at`, from 1; None if the step shows no attention."""
+        """Return the state of the last attention after micro-step `at`, from 1; None without attention."""
         found = None if self._attending is None else self.attention(self._attending[0].name)
         if found is None or self._attending is None:
             return None
@@ -537,7 +536,7 @@ class Opened:
 
     @cached_property
     def delta_sums(self) -> dict[str, Float]:
-        """The sum of each stage's deltas over the batch, by stage, (outputs,): for a mean loss, the samples' mean."""
+        """Sums of deltas over the batch, by stage, (outputs,): for a mean loss, these are means."""
         before, sums = self._taken.network.before_weights, self.adjoint_sums
         return {name: np.where(before[name], np.nan, own) for name, own in sums.items()}
 
@@ -553,7 +552,7 @@ class Opened:
 
     @cached_property
     def new_values(self) -> Float:
-        """The weights after the step, shape (P,), in float64; weights that the optimiser leaves alone are unchanged."""
+        """The weights after the step, shape (P,), in float64."""
         after = self.values.copy()
         if not self.skipped:
             after = moved(self._taken, after, self.gradient, list(self._state.values()))

@@ -204,7 +204,7 @@ class Passes:
         return self._taken.numbers(slice(0, 1)).astype(np.float64)
 
     def uses_of(self, index: int) -> tuple[Use, ...]:
-        """Return where samples use the weight at flat `index`, itself or through numbers made of weights alone."""
+        """Return where samples use the weight at flat `index`, itself or in numbers made of weights alone."""
         if index not in self._uses:
             runner, n = self.network.runner, self.network.tape.n_parameters
             made = list(uses_in(runner.body, index))

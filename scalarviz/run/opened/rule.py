@@ -23,7 +23,7 @@ MINUS = "−"
 DIGITS = 6
 """Significant digits of a number in a formula."""
 HYPER = ("lr", "t", "clip")
-"""Names of the rule's numbers: the learning rate, the step, and the factor by which clipping shrinks the gradient."""
+"""Names of the rule's numbers: the learning rate, the step, and the factor of clipping."""
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
 _BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5
@@ -97,7 +97,7 @@ def _written(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> lis
 
 
 def digits_that_give(again: Callable[[int], float], result: float, digits: int, of_result: int = 0) -> int | None:
-    """Return how many digits, at least `digits`, numbers must have to give `result` as it is printed; None above 16.
+    """Return how many digits, at least `digits`, numbers need to give `result` as printed; None above 16.
 
     `of_result` is the number of digits of the result, if it differs from `digits`.
     """
@@ -111,7 +111,7 @@ SURE = 7
 
 
 def digits_apart(before: float, after: float, digits: int = 4) -> int:
-    """Return how many digits, at least `digits`, show that two numbers differ; `digits` if `SURE` are not enough."""
+    """Return how many digits, at least `digits`, tell two numbers apart; `digits` if `SURE` are not enough."""
     ways = range(digits, SURE + 1)
     return next((k for k in ways if digits_of(before, k) != digits_of(after, k)), digits)
 
@@ -223,7 +223,7 @@ class Rule:
         self._cut = self._lines()
 
     def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
-        """Return every line for one weight; `inputs` are ``w, g, *state``, `theta` those that `HYPER` names."""
+        """Return every line for one weight; `inputs` are ``w, g, *state``, `theta` is as `HYPER`."""
         values = evaluated(self.tape, inputs, theta)
         new = self.tape.outputs[0]
         found = [self._line(name, row, values, theta) for name, row in self._cut if row != new or name != "w'"]
@@ -255,7 +255,7 @@ class Rule:
         return sorted(found, key=lambda line: line[1])
 
     def _long(self) -> Iterator[int]:
-        """Yield the rows that get a line because they are used more than once, or an expression would be too large."""
+        """Yield the rows that get a line: they are used more than once, or an expression would be too large."""
         uses = Counter(row for node in self.tape.nodes for row in node.operands())
         depth, size = [0] * len(self.tape.nodes), [0] * len(self.tape.nodes)
         for row, node in enumerate(self.tape.nodes):
@@ -276,7 +276,7 @@ _ADAM = re.compile(
 
 
 def hatted(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """Return Adam's lines as in textbooks, with the corrected averages before the new weight; other lines unchanged."""
+    """Return Adam's lines as in textbooks, the corrected averages before the new weight; others unchanged."""
     found = _ADAM.fullmatch(lines[-1].formula) if lines else None
     if found is None:
         return tuple(lines)
@@ -332,7 +332,7 @@ def evaluated(tape: Tape, inputs: Sequence[float], theta: Sequence[float]) -> li
 def result_of(
     node: Node, number: Callable[[int], float], theta: Callable[[int], float], constant: Callable[[float], float]
 ) -> float:
-    """Return the result of an operation; `number` returns a row, `theta` a parameter, `constant` a constant."""
+    """Return the result of an operation; `number` gives a row, `theta` a parameter, `constant` a constant."""
     below, terms = map(number, node.args), node.terms
     if terms is None:
         return float(kernel_of(node).value(*below))
@@ -376,7 +376,7 @@ class Update:
 
 
 def moved(taken: StepData, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
-    """Return the weights (P,) after the step, in float64; weights that the optimiser leaves alone are unchanged."""
+    """Return the weights (P,) after the step, in float64; those that the optimiser leaves alone stay."""
     runner, after = PlanRunner(taken.update, np.float64), values.copy()
     with np.errstate(all="ignore"):
         hyper, _ = runner.extended(np.array([*taken.theta(gradient), *taken.rates]))

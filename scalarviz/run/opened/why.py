@@ -36,7 +36,7 @@ class Column:
     places: int | None
 
     def factors(self, a: float, b: float, product: float, digits: int = 4) -> tuple[str, str]:
-        """Return two numbers with as many digits as they need to give `product` as it stands in the column."""
+        """Return two numbers with as many digits as they need to give `product` as the column has it."""
         if self.places is None:
             return digits_of(a, digits), digits_of(b, digits)
         unit = 10.0**self.places
@@ -46,7 +46,7 @@ class Column:
 
 
 def column(numbers: Sequence[float], others: float, total: float, *, more: bool) -> Column:
-    """Return the column of `numbers`, of the sum of the `others` (if there are `more`), and of the `total`."""
+    """Return the column of `numbers`, the sum of the `others` (if there are `more`), and the `total`."""
     if not all(isfinite(x) for x in (*numbers, others, total)):
         return Column(tuple(map(digits_of, numbers)), digits_of(others), digits_of(total), total, None)
     largest = max((abs(x) for x in (*numbers, total)), default=0.0)
@@ -62,12 +62,12 @@ def column(numbers: Sequence[float], others: float, total: float, *, more: bool)
 
 
 def agreeing(found: float, number: float) -> int:
-    """Return the largest number of digits, 3 to `DIGITS`, with which both numbers print alike; else `DIGITS`."""
+    """Return the most digits, 3 to `DIGITS`, with which both numbers print alike; else `DIGITS`."""
     return next((k for k in range(DIGITS, 2, -1) if digits_of(found, k) == digits_of(number, k)), DIGITS)
 
 
 def columns(lines: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Return lines of one width: `left` columns are left-aligned, the others right-aligned, empty ones left out."""
+    """Return lines of one width: `left` columns are left-aligned, others right-aligned, empty ones left out."""
     used = [k for k in range(len(lines[0])) if any(line[k] for line in lines[1:])]
     widths = {k: max(len(line[k]) for line in lines) for k in used}
     return [
@@ -95,9 +95,9 @@ LARGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One term; `delta`, `x` and `product` belong to the sample's own loss, not yet divided by the size of the batch.
+    """One term; `delta`, `x` and `product` belong to the sample's own loss, not yet divided by the batch size.
 
-    `sample` is its number in the data, -1 for a sample from outside; `where` is the place of use, if there are
+    `sample` is its number in the data, -1 for one from outside; `where` is the place of use, if there are
     several.
     """
 
@@ -300,7 +300,7 @@ def compared(
     tensors: Sequence[Tensor],
     most: int = MOST,
 ) -> Comparison:
-    """Return the comparison of the weights in flat `values` (P,) at two steps; a NaN counts as the largest move."""
+    """Return the comparison of flat `values` (P,) at two steps; a NaN counts as the largest move."""
     weights = sum(tensor.size for tensor in tensors if not tensor.buffer)
     values = values[0][:weights], values[1][:weights]
     before, after = (array.astype(np.float64) for array in values)

@@ -1,4 +1,4 @@
-"""Sketches below and beside the cubes of an opened step: the line with the formula, the phases, and figures."""
+"""Sketches below and beside the cubes of an opened step: formula, phases, and figures."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of t
 def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     """Return name and formulas in `box`, in the largest type that fits.
 
-    If the formulas do not fit beside each other in the smallest type, the first stands alone. If that does not fit,
-    its numbers or a short form do, below the letters in a tall box. In a low box the name stands before them. The
-    meaning stands beside the name, or below it in a tall box.
+    If the formulas do not fit side by side in the smallest type, the first stands alone. If that does not
+    fit, its numbers or a short form do, below the letters in a tall box. In a low box the name stands before
+    them. The meaning stands beside the name, or below it in a tall box.
     """
     sketch, (x, y, width, height) = Sketch(), box
     low, tall = height < LOW, height >= TALL
@@ -68,7 +68,7 @@ _DENSE = 60.0
 
 
 def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[float, float], *, below: bool) -> float:
-    """Write the meaning of a sentence `at` the end of its name, or below; return the baseline of its formulas.
+    """Write the meaning of a sentence `at` the end of its name, or below; return the formulas' baseline.
 
     Equations, such as those of Adam's averages, are written in full if there is any room.
     """
@@ -106,7 +106,7 @@ def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:
 def _chosen(
     formulas: Sequence[Formula], width: float, sizes: Sequence[int]
 ) -> tuple[Sequence[Formula], int, bool] | None:
-    """Return the most that fits: the formulas, the size of type, and whether letters stand before them; or None."""
+    """Return the most that fits: formulas, size of type, whether letters stand before them; or None."""
     ways = [(count, True) for count in range(len(formulas), 0, -1)] + [(1, False)] * bool(formulas)
     fitting = ((formulas[:count], size, lettered) for count, lettered in ways for size in sizes)
     return next((way for way in fitting if _width(*way) <= width), None)
@@ -357,7 +357,7 @@ def _share(value: float, reach: float) -> float:
 
 
 def _draw_probe_term(sketch: Sketch, box: Box, theme: Theme, spread: GradientHistogram, side: float) -> None:
-    """Draw a mark below the axis at the sample's own term; its words stand between the ends if there is room."""
+    """Draw a mark below the axis at the sample's own term; its words stand between the ends if they fit."""
     x, base, wide, _ = box
     assert spread.probe_term is not None
     at = x + wide * _share(spread.probe_term, spread.reach)
@@ -370,7 +370,7 @@ def _draw_probe_term(sketch: Sketch, box: Box, theme: Theme, spread: GradientHis
 
 
 def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool) -> Sketch:
-    """Return a line for each output: its number, and its delta as a bar; `mean`: they are means over a batch."""
+    """Return a line for each output: its number, and its delta as a bar; `mean`: means over a batch."""
     sketch, (x, y, wide, _) = Sketch(), box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     sketch.text(x + 110, y + 36, "mean output" if mean else "output", LABEL, theme.text3, anchor="right")
@@ -405,7 +405,7 @@ def _fitting(name: str, width: float, size: float = LABEL, *, bold: bool = False
 
 
 def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[str, str]]) -> Sketch | None:
-    """Return the optimiser's rule line by line, in letters and with numbers; None if there is no room for all of it."""
+    """Return the optimiser's rule line by line, in letters and with numbers; None if it has no room."""
     sketch, (x, y, wide, high) = Sketch(), box
     sketch.text(x, y + 14, f"{optimiser}, line by line", TITLE, theme.text1, bold=True)
     down = y + 36

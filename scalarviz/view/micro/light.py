@@ -1,4 +1,4 @@
-"""The cubes that a micro-step lights: those whose numbers it makes. All others show their weights in the dark."""
+"""The cubes that a micro-step lights: those whose numbers it makes. The others show their weights, darker."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Lighting:
                 self._readers.setdefault(module_path(source), set()).add(module_path(stage.name))
 
     def _factors(self) -> tuple[Floats, Floats]:
-        """Return the factor of each weight, forward and back; it is the sample's own if a layer reads whole rows."""
+        """Return the factor of each weight, forward and back; the sample's own if a layer reads whole rows."""
         opened = self._walk.opened
         nothing = np.full(len(self._values), np.nan)
         given = opened.met() if isinstance(opened, Opened) else (nothing, nothing)
@@ -132,7 +132,7 @@ class Lighting:
         return found
 
     def stops(self, at: int) -> Sequence[Stop]:
-        """Return the window's positions in order; the last is at the largest number, and a pooling has only that."""
+        """Return the window's positions; the last is at the largest number, a pooling has only that one."""
         if at not in self._stops:
             self._stops[at] = [*self._slide(self._walk.steps[at - 1])]
         return self._stops[at]
@@ -154,7 +154,7 @@ class Lighting:
                 yield Stop(window, row, channel * high * wide + place, made)
 
     def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
-        """Return, by row, the numbers of maps from which a delta comes, or the gradient of the weight at `index`."""
+        """Return, by row, the numbers of maps from which a delta or the gradient of weight `index` comes."""
         walk, opened = self._walk, self._walk.opened
         places = opened.origins(now, index) if isinstance(opened, Opened) else []
         rows = {place.stage: walk.row_of(walk.stages[place.stage]) for place in places if place.stage in walk.stages}
@@ -229,7 +229,7 @@ def whose_deltas(
 
 
 def height_scale(change: Floats, height: float) -> float:
-    """Return the factor from changes to heights: 1, 2 or 5 times a power of ten, so that no cube leaves its tray.
+    """Return the factor from changes to heights: 1, 2 or 5 times a power of ten; no cube leaves its tray.
 
     `height` is that of a cube, in the unit of the heights.
     """
@@ -245,7 +245,7 @@ def height_words(scale: float) -> str:
 
 
 def dark(values: Floats, lit: NDArray[np.bool_], theme: Theme) -> Floats:
-    """Return the colours (P, 3) of cubes that are not lit: those of their weights, darker; NaN for lit cubes."""
+    """Return colours (P, 3) of cubes that are not lit: those of their weights, darker; NaN for lit cubes."""
     chosen = Range.symmetric(weight_extent(values))
     colours = get_map("weight", theme)(2 * np.clip(chosen.unit(values), 0.0, 1.0) - 1)
     return np.where(lit[:, None], np.nan, dimmed(colours, theme))

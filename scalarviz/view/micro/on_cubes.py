@@ -25,7 +25,7 @@ from .step_view import CubeText
 
 Floats = NDArray[np.floating]
 
-# ---- Two lines on a cube: how its number is made, and the number; only the number if there is room for one line.
+# ---- Two lines on a cube: how its number is made, and the number; with little room only the number.
 
 _ABOVE, _BELOW, _LOW = 13, (17, 16, 15, 14, 13), 13
 _TWO = 44.0  # pixels of a face from top to bottom that hold two lines
@@ -33,7 +33,7 @@ _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alo
 
 
 class CubeTexts:
-    """Finds room for two lines on the cubes of a layout; `values` says which cubes can be read at all, and where."""
+    """Finds room for texts on the cubes of a layout; `values` says which cubes can be read, and where."""
 
     def __init__(self, layout: Layout, project: Project, values: CubeValues) -> None:
         plates = [plate for plate in layout.plates if plate.kind != "activation"]
@@ -75,7 +75,7 @@ class CubeTexts:
         return found
 
     def _form(self, plate: Plate, faces: Mapping[int, CubeText], *, one: bool) -> tuple[bool, int, bool] | None:
-        """Return whether there are two lines, the size of the number, and whether it is bold; None without room."""
+        """Return whether there are two lines, the number's size, whether it is bold; None without room."""
         wide, high = self._room[plate.name]
         above = max(measure(face.above, _ABOVE) for face in faces.values())
         if not one and high >= _TWO and above + _AIR <= wide:
@@ -101,13 +101,13 @@ def _bare(text: str, wide: float) -> str:
 # ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.
 
 HIGH, _LEAST = 21.0, 16.0
-"""Height of a delta's chip, close below its row's chips; and the smallest that can be read, where rows are close."""
+"""Height of a delta's chip, close below its row's chips; and the least that can be read."""
 _UNDER = 4.0  # from those chips
 _WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Return the boxes of the chips, row by row; None if rows are too close for them, or there are no chips at all."""
+    """Return the boxes of the chips, row by row; None if there is no room, or there are no chips."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
@@ -169,7 +169,7 @@ class RowPlace(NamedTuple):
 
 
 def row_places(layout: Layout, project: Project, inputs: int, values: CubeValues) -> list[RowPlace]:
-    """Return the rows whose numbers can have chips; inputs without cubes have theirs before the first layer."""
+    """Return the rows whose numbers can have chips; those of inputs without cubes stand before the first layer."""
     found = []
     for plate in (*(p for p in layout.plates if p.kind == "activation"), *layout.spots):
         if plate.size > SECOND:
@@ -230,7 +230,7 @@ def row_chips(
 
 
 def _room_outside(place: RowPlace, faces: Floats) -> bool:
-    """Return whether all units have room for their numbers beside them, and on none of the `faces` (N, 4, 2)."""
+    """Return whether all numbers have room beside their units, and on none of the `faces` (N, 4, 2)."""
     said = "0.00" if place.apart[1] > _LEVEL else "0.0"
     ways = [_outside(place, k, said) for k in range(len(place.tops))]
     half = np.array([measure(said, LABEL, True) + 6, _LEVEL]) / 2
@@ -240,7 +240,7 @@ def _room_outside(place: RowPlace, faces: Floats) -> bool:
 
 
 def _outside(place: RowPlace, k: int, said: str) -> tuple[Floats, tuple[float, float]]:
-    """Return the place and the spacing of a unit's number: left of a column, above a row (staggered if it is dense)."""
+    """Return place and spacing of a unit's number: left of a column, or above a row (a dense one in two lines)."""
     (across, down), half = place.apart, place.face / 2
     if down > _LEVEL:
         return place.tops[k] - (half + measure(said, LABEL, True) / 2 + 8, 0.0), place.apart
@@ -249,7 +249,7 @@ def _outside(place: RowPlace, k: int, said: str) -> tuple[Floats, tuple[float, f
 
 
 class Chips:
-    """Draws numbers in boxes; a box that would leave the `window`, or cover another one or a name, is left out."""
+    """Draws numbers in boxes; one that would leave the `window`, or cover another box, is left out."""
 
     def __init__(self, theme: Theme, window: Box, names: Sequence[Box]) -> None:
         self._theme, self._window, self._taken = theme, window, [*names]

@@ -82,7 +82,7 @@ class Sentences:
         return Sentence("zero", "backward adds to each gradient, so all begin at 0", (zero,))
 
     def _of_operation(self, step: MicroStep) -> Sentence:
-        """Return the line of an operation of a formula, or of one between modules that is shown by one number."""
+        """Return the line of an operation of a formula or between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._walk.named(step.words).partition(": ")
         numbers = (share_told(step, self._opened) if step.formula == SHARES else "") or step.numbers
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
@@ -113,7 +113,7 @@ class Sentences:
         return quoted(self._word[place - 1]) if 0 < place <= len(self._word) else f"place {place}"
 
     def _about(self, step: MicroStep) -> str:
-        """Return which number of an operation between modules a micro-step shows; in a word, at which letter."""
+        """Return which number between modules a micro-step shows; in a word, at which letter."""
         place = self._place(step)
         own, of = self._letter(place), f" of {self._letter(place)}" if place else ""
         looks = None if self._walk.attention_step is None else self._walk.attention_step.attention(step.stage)
@@ -243,7 +243,7 @@ class Sentences:
         return Sentence(f"δ of {self._name(stage, unit)}", meaning, (made,), short=short)
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
-        """Return the gradient or update of the selected weight, or of the weight that the micro-step shows."""
+        """Return the line of a gradient or update: of the selected weight, or of the one that is shown."""
         index = weight_told(step, self._walk.steps, self._opened) if selected is None else selected
         known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
@@ -294,7 +294,7 @@ class Sentences:
             yield f"{line.name} still has the sign of earlier gradients"
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
-        """Return the optimiser's lines for a weight with numbers, the new weight first; `hats`: as in textbooks."""
+        """Return a weight's optimiser lines with numbers, the new weight first; `hats`: as in textbooks."""
         before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
         lines = self._opened.update(index).lines
         return rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
@@ -326,7 +326,7 @@ class Sentences:
         return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
 
     def lines(self, phase: int, index: int) -> tuple[Formula, ...]:
-        """Return the optimiser's lines for a weight in the order of computation; empty unless there are several."""
+        """Return a weight's optimiser lines in the order of computation; empty unless there are several."""
         rule = self._rule(index) if index >= 0 and phase >= UPDATE else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 

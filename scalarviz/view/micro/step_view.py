@@ -20,7 +20,7 @@ from .light import Stop, Sums
 Floating = NDArray[np.floating]
 Floats = NDArray[np.float64]
 Tone = Literal["plain", "dim", "violet"]
-"""The theme's colour of a word: plain for the subject, dim for the rest, violet for all that is a gradient."""
+"""The theme's colour of a word: plain for the subject, dim for the rest, violet for gradients."""
 ZERO, FORWARD, LOSS, BACKWARD, GRADIENTS, UPDATE = range(len(PHASES))
 """Indices of the phases."""
 
@@ -54,7 +54,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The line below the cubes: ``"0.weight[2][2]"``, ``"from b to b"``, and formulas, the first of this micro-step."""
+    """The line below the cubes: ``"0.weight[2][2]"``, ``"from b to b"``, and formulas, the current first."""
 
     name: str
     meaning: str = ""
@@ -72,7 +72,7 @@ class CubeText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """Something that runs along a line of the picture; `backward`: the other way, in the colour of gradients."""
+    """Something that runs along a line of the picture; `backward`: back, in the colour of gradients."""
 
     kind: str  # product, sum, unit, row, loss, delta or gradient
     index: int  # flat index of the weight, else the row's unit
@@ -82,7 +82,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientHistogram:
-    """A histogram of the terms of one weight's gradient, one per sample; its bins go from -`reach` to `reach`."""
+    """A histogram of a gradient's terms, one per sample; its bins go from -`reach` to `reach`."""
 
     counts: NDArray[np.int64]
     reach: float
@@ -94,7 +94,7 @@ class GradientHistogram:
 
 
 class Output(NamedTuple):
-    """One output of the last layer: number and delta, both NaN until they are known; and whether it is the target."""
+    """One output of the last layer: number and delta (NaN until known), and whether it is the target."""
 
     name: str
     value: float
@@ -120,7 +120,7 @@ class MicroStepView(OpenedStep):
     forward_factors: Floats  # (P,), the factor of each weight on the way forward; NaN: none
     backward_factors: Floats  # the same on the way back
     stops: Sequence[Stop]  # positions of the window of a convolution or a pooling, in order
-    marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps from which the number on the way back comes
+    marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps that make the backward number
     sums: Mapping[str, Sums]  # partial sums of the current layer, by the row in which they will stand
     cube_texts: Mapping[int, CubeText]  # by flat index, for cubes whose numbers this phase makes
     sentence: Sentence
@@ -131,7 +131,7 @@ class MicroStepView(OpenedStep):
     loss: float | None  # loss of the sample that is drawn, at the weights before the step
     gradient_histogram: GradientHistogram | None
     rule: Sequence[Formula]  # the optimiser's lines, if there are several
-    sample: tuple[Floating, Floating, Floating] | None  # input, output and target of the sample that is added last
+    sample: tuple[Floating, Floating, Floating] | None  # of the last sample added: input, output, target
 
     @property
     def shows_means(self) -> bool:
@@ -161,7 +161,7 @@ def product_text(weight: float, x: float) -> CubeText:
 
 
 def gradient_text(gradient: float, factors: tuple[float, float] | None, reduction: str = "mean") -> CubeText:
-    """Return ``+0.060 × 0.97`` over ``≈ +0.0579`` (``=`` if the digits give it); without factors, a mean or sum."""
+    """Return ``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` if the digits give it; without factors, a mean or sum."""
     if factors is None:
         return CubeText(f"{reduction} δ·x", f"= {delta_text(gradient)}")
     delta, x = factors

@@ -174,7 +174,7 @@ class Walk:
         return self.lighting.backward(at, deltas) if phase == BACKWARD else self.lighting.forward(at)
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, CubeText] | None]:
-        """Return the sentence of micro-step `at`; also the cube (a flat index) on which it writes, and the text."""
+        """Return the sentence of micro-step `at`; and the cube (a flat index) on which it writes, with the text."""
         now = self.steps[at - 1]
         faces = self._faces([now], self.phases[at - 1])
         sentence = self.sentences.sentence_for(now, None, np.zeros(len(self.frame.values), bool))
@@ -285,7 +285,7 @@ class Walk:
         return any(step.kind == "node" for step in self.steps)
 
     def lettered(self, formula: str, made: str = "output") -> str:
-        """Return a formula with words for y (the number `made`) and t (the target), if an input has one of these names.
+        """Return a formula with words for y (the number `made`) and t (the target) if an input has such a name.
 
         In the graph of a formula, the target always has its own name.
         """
@@ -367,7 +367,7 @@ class Walk:
         return self._open_other()
 
     def _spread(self, index: int) -> GradientHistogram | None:
-        """Return the histogram of a weight's gradient terms over the batch, with the probe's term; None if unknown."""
+        """Return the histogram of a gradient's terms over the batch, with the probe's; None if unknown."""
         batch, one = (self._other_side, self.opened) if self.opened.trial else (self.opened, self._other_side)
         if not self.few or index < 0 or batch is None or len(batch.batch) < 2:
             return None
@@ -388,7 +388,7 @@ class Walk:
         return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
 
     def _sample(self, adding: int) -> tuple[Floating, Floating, Floating] | None:
-        """Return input, output and target of the sample that is added last, or their means; None: the probe's."""
+        """Return input, output and target of the last sample added, or their means; None: the probe's."""
         rows = self._rows_of(adding) if adding else self.frame.activations if self.mean else {}
         if "target" not in rows or not self.stages:
             return None
@@ -397,7 +397,7 @@ class Walk:
     # ---- a sum of outer products
 
     def layer_of(self, step: MicroStep) -> Stage | None:
-        """Return the layer whose gradient a micro-step brings, if the picture can add it up from outer products."""
+        """Return the layer whose gradient comes in a micro-step, if it can be added up sample by sample."""
         if step.phase != "gradients" or self.opened.trial or not self._has_whole_batch:
             return None
         stages = (s for s in self.subject.stages if s.name == step.stage and s.weight is not None and s.whole)
@@ -412,7 +412,7 @@ class Walk:
         return {k: CubeText(words, f"= {delta_text(float(gradient[k]))}") for k in cubes}
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
-        """Return the gradient with the layer's part summed over the first `count` samples, and mark it `computed`."""
+        """Return the gradient with the layer's part from the first `count` samples; mark it `computed`."""
         stage = self.layer_of(step)
         gradient = self.opened.gradient.copy()
         if stage is None or stage.weight is None:
@@ -449,7 +449,7 @@ class Walk:
         return np.asarray(self.opened.new_values - self.frame.values, np.float64)
 
     def is_mean(self, index: int) -> bool:
-        """Return whether a weight's gradient is a mean over samples: it is used once, and losses are averaged.
+        """Return whether a gradient is a mean over samples: a weight used once, with averaged losses.
 
         Several products of one sample are a sum.
         """
@@ -503,7 +503,7 @@ class Walk:
     def outputs(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Output, ...]:
         """Return the outputs of the last layer, if there are too many for a table.
 
-        They are those of the one sample, or means over a batch: numbers beside each other are of the same samples.
+        They are the one sample's, or means over a batch: numbers side by side are of the same samples.
         """
         sums, sample, trial = self._last, self.subject.sample, self.opened.trial
         if sums is None or not MOST < sums.outputs <= LISTED or not len(self.frame.activations):
@@ -531,11 +531,11 @@ def spread_of(
 
 
 def micro_step_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = False) -> MicroStepView:
-    """Return micro-step `number` (from 1, or negative from the last) of the step after a frame of the subject's run.
+    """Return micro-step `number` (from 1, or negative from the last) of the step that follows a frame.
 
-    It is the real step if `whole_batch`; else a trial with the drawn sample alone, if that has a target. Raises
-    FileFormatError if a recording has no micro-steps, InputError if the subject is no run or there is no such
-    micro-step.
+    It is the real step if `whole_batch`; else a trial with the drawn sample alone, if that has a target.
+    Raises FileFormatError if a recording has no micro-steps, InputError if the subject is no run or has no
+    such micro-step.
     """
     walk = Walk(open_step(subject, alone=not whole_batch and True in sides(subject)), subject, frame)
     at = int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else 0
@@ -546,7 +546,7 @@ def micro_step_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: b
 
 
 def sides(subject: Subject) -> frozenset[bool]:
-    """Return which steps have micro-steps: the trial with the drawn sample alone (True), the real one (False)."""
+    """Return which steps have micro-steps: the trial with the drawn sample (True), the real one (False)."""
     if isinstance(subject.source, RecordedSource):
         return subject.source.sides()
     alone = subject.probe is not None and subject.target is not None

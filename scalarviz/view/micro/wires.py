@@ -1,9 +1,9 @@
-"""`Wires`: the links on which numbers run through the cubes of one layer. The cube is the wire.
+"""`Wires`: links on which numbers run through the cubes of one layer. The cube is the wire.
 
-x comes down its column of cubes, and products run along their row into the sum. On the way back, δ comes into the
-row, and the terms for the layer before run up the column.
+x comes down its column of cubes; products run along their row into the sum. On the way back, δ comes into the
+row, and terms for the layer before run up the column.
 
-Links run at the height of the main faces and only in the gaps between cubes, so that they cross no number.
+Links run at the height of the main faces, in the gaps between cubes, and so cross no number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIM = 0.3
 
 
 class Running(NamedTuple):
-    """The numbers that run through one layer, (rows, columns); the last column has the biases. NaN: not there yet."""
+    """Numbers that run through one layer, (rows, columns); the last column has the biases. NaN: not there yet."""
 
     numbers: Floats
     x: Floats  # (columns,), the inputs that come down the columns; NaN for none
@@ -90,7 +90,7 @@ class Wires:
         return sketch
 
     def path(self, kind: str, row: int, column: int) -> Floats | None:
-        """Return the path (N, 2) of one number: a product, a sum, a gradient or a delta; None if it has none."""
+        """Return the path (N, 2) of one number: a product, sum, gradient or delta; None if it has none."""
         i, j = (int(np.flatnonzero(order == k)[0]) if k in order else 0
                 for order, k in ((self.rows, row), (self.columns, column)))  # fmt: skip
         down = [point for k in range(i) for point in (self.far[k, j], self.near[k, j])]
@@ -125,7 +125,7 @@ def _link(sketch: Sketch, cube: Floats, end: Floats, air: float, colour: Colour,
 
 
 def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points, sums: Points, air: float) -> Wires:
-    """Return the links of a layer whose plates one camera sees; sources, sums and `air` are in logical pixels."""
+    """Return the links of a layer whose plates one camera sees; lengths are in logical pixels."""
     rows, columns = plate.shape
 
     def edge(axis: int, side: int) -> Floats:
@@ -160,8 +160,8 @@ def _nearer(points: Floats, a: Floats, b: Floats) -> bool:
 # ---- Pulses of a micro-step: grey on the way forward, in the colour of gradients on the way back.
 
 SECONDS, STOP, STANDS = 0.4, 1 / 6, 4
-"""Seconds of a micro-step; of one window position, so that nothing flashes over three times a second; and for how
-many positions the window stays at its end."""
+"""Seconds of a micro-step; of one window position, so that nothing flashes over three times a second; and for
+how many positions the window stays at its end."""
 _RADIUS = 5.0
 
 
