@@ -107,7 +107,7 @@ _WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Return the boxes of the chips, row by row; None if there is no room, or there are no chips."""
+    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
