@@ -216,7 +216,7 @@ class Play:
 
     @property
     def moves(self) -> bool:
-        """Whether anything trains or travels."""
+        """True if anything trains or travels."""
         live = self._live
         return live is not None and live.is_busy
 

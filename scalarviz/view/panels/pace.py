@@ -56,12 +56,12 @@ class Pace:
 
     @property
     def late(self) -> bool:
-        """Whether the work is of another frame than the one shown."""
+        """True if the work is of another frame than the shown one."""
         return self._done is not self._shown
 
     @property
     def old(self) -> bool:
-        """Whether to show its age: it is late, or was until a moment ago."""
+        """True if the work's age is shown: it is late, or was until a moment ago."""
         if self._lagged and not self.late and self._still >= SETTLE:
             self._lagged = False
         return self._live and (self.late or self._lagged)
@@ -145,7 +145,7 @@ class Grid:
 
     @property
     def unfinished(self) -> bool:
-        """Whether places of the frame shown are still missing."""
+        """True if places of the shown frame are missing."""
         return self.numbers is not None and not self.is_complete
 
     def update(self, frame: object, seconds: float | None, size: Size, ask: Ask) -> bool:
