@@ -132,7 +132,7 @@ class Inside:
         if step is None:
             return []
         high = height_of(step, self._bench.subject) + TALL * self._bench.spread
-        others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
+        others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # show it too
         return [WantedPanel(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
@@ -286,7 +286,7 @@ class Inside:
         x, y, wide, high = bench.places.scene
         come = [p for p in bench.layout.plates if p.start >= 0 and p.name.rpartition(".")[0] in step.reached_modules]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
-        # No number of a letter is cut: what the last plate adds to has come with it.
+        # No row of the stream is cut: the veil begins behind the one to which the last plate adds.
         stream = min((box[1] - 6 for box in sheet.rows), default=y + high)
         ends = [right + 4 for right in (box[0] + box[2] for box in sheet.rows if box[0] < left < box[0] + box[2])]
         for top, foot, start in ((y, stream, left), (stream, y + high, max(ends, default=left))):
@@ -323,7 +323,7 @@ class Inside:
             for index in (k for k in span if change[k] > 0) if large else ():
                 up = float(bench.slab.atlas.lift[index])
                 ring = bench.project(plate.corners_of(index - plate.start)[4:])[[0, 1, 3, 2, 0]]
-                near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of one that has risen, what is seen on its side
+                near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of a risen cube, the visible edge on its side
                 sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
                 face = self._face(plate, index)

@@ -139,7 +139,7 @@ def score_of(attention: Attention, head: int, place: int, digits: int = DIGITS) 
 
 
 def query_delta(back: Attention, head: int, number: int) -> tuple[str, str, str]:
-    """Return how a number of q gets its delta from those of its head's scores; texts as in :func:`score_of`."""
+    """Return how a number of q gets its delta from its head's scores; three texts as in :func:`score_of`."""
     slopes, k = back.scores[head], back.keys[head][:, number]
     made = float(slopes @ k) / back.divisor
     said, short = (_products(slopes, k, made, 3, back.divisor, most) for most in (2, 1))
@@ -190,7 +190,7 @@ RMS, RMS_SUM = "rms", "sum and rms"
 OWN = {NORM: 5, GAP: 3, RMS: 4, RMS_SUM: 5}
 """How many factors each takes; for a norm: the number, the mean, the deviation, a weight and a bias."""
 PASSED = {"passed": 1, "passed twice": 2}
-"""A sum times slopes, such as δ through an activation; the slopes, so many, stand before the terms."""
+"""A sum times slopes, such as δ through activations, and the number of slopes, which stand before the terms."""
 
 
 def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:

@@ -498,7 +498,7 @@ class Walk:
         if norm_operation(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
         found: dict[tuple[str, bool], list[int]] = {}
-        for row, kind in between.kinds(stage.name).items():  # a norm before another one goes on past the layer too
+        for row, kind in between.kinds(stage.name).items():  # a norm before another one also leads past the layer
             found.setdefault((kind, kind == "norm" and row not in between.reads(stage.name)), []).append(row)
         for kind, apart in (key for key in found if key[0] in BETWEEN):
             mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]

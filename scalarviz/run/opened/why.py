@@ -282,7 +282,7 @@ class Comparison:
         width = max(len(row.name) for row in self.rows)
         lines = [f"{'':{width}}  {'before':>12}  {'after':>12}  {'moved by':>12}"]
         for row in self.rows:
-            sums = column([row.before, row.by], 0.0, row.after, more=False)  # what was, and the move, give what is
+            sums = column([row.before, row.by], 0.0, row.after, more=False)  # before and move add up to after
             (before, by), after = sums.rows, sums.total
             lines.append(f"{row.name:{width}}  {before:>12}  {after:>12}  {by:>12}")
         if self.changed > len(self.rows):

@@ -412,7 +412,7 @@ class HeldOut(Described):
 
     @property
     def accuracy(self) -> bool:
-        """True if the panel may have an accuracy."""
+        """True if the curve may have an accuracy."""
         return self.right is not None
 
     def of(self, moment: Moment) -> Samples:

@@ -1,7 +1,4 @@
-"""The drawer of a `WordBoard`: the picture of one word that the network reads, for a chosen letter.
-
-Attention, residual stream, inner numbers, likely next letters, frames around rows, and new words.
-"""
+"""The drawer of a `WordBoard`: attention, stream, likely next letters and new words, for a chosen letter."""
 
 from __future__ import annotations
 
@@ -414,10 +411,7 @@ STEP, TEMPERATURES = 0.1, (0.1, 2.0)
 
 
 class WordDrawer(Drawer[WordBoard]):
-    """A word that the user types, and new words.
-
-    While its field is open, it gets the keys of letters. A click chooses a letter.
-    """
+    """A word to type, and new words. The open field gets the keys of letters; a click chooses a letter."""
 
     name = "word"
     height, least, spread = HEIGHT, LEAST, 206.0
