@@ -376,7 +376,7 @@ class Inside:
 
     @property
     def _single_line(self) -> bool:
-        """True if a cube has room for one line only: a cube that rises hides a second one behind it."""
+        """True if cubes have one line of text: a cube that rises hides a second one behind it."""
         return self.micro_step is not None and self.micro_step.phase == UPDATE
 
     @property

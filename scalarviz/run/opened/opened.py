@@ -113,7 +113,7 @@ class Opened:
         By stage: its outputs, and the derivative of the batch's loss with respect to each (NaN if no weight stands
         before).
     shown : int
-        How many samples `rows`, `deltas`, `inputs` and `targets` have: the first ones, as fit in 32 MB.
+        Number of samples in `rows`, `deltas`, `inputs` and `targets`: the first ones, as many as fit in 32 MB.
     inputs, targets : ndarray of float64, shapes (n_inputs, shown) and (n_targets, shown)
     stages : tuple of Stage
     tensors : tuple of Tensor
@@ -203,7 +203,7 @@ class Opened:
         return index in self._followed and not self._taken.frozen[index]
 
     def made(self, index: int) -> GradientTerms:
-        """Return how many terms the gradient of a weight (flat index) has, with the factors of a single term."""
+        """Return how many terms the gradient of a weight (flat index) has, with the factors if there is only one."""
         terms = self.terms(index, 1)
         if terms.count != 1:
             return GradientTerms(terms.count)
@@ -217,13 +217,14 @@ class Opened:
         return terms.products * self.divisor if terms.count == len(self.batch) else None
 
     def varies(self, index: int) -> bool:
-        """Return whether x varies over the samples in a weight's gradient; for a bias it does not."""
+        """Return whether the x of a weight's gradient varies over samples; a bias's does not."""
         return bool(np.ptp(self.terms(index, len(self.batch)).array["x"]))
 
     def of_samples(self, step: MicroStep, index: int = -1) -> str:
-        """Return how samples make the number of a micro-step: ``"(0.53 + 0.41 + rest 0.75) / 9 = 0.1875"``.
+        """Return a micro-step's number as an equation over samples: ``"(0.53 + 0.41 + rest 0.75) / 9 = 0.1875"``.
 
-        `index` is the weight of a gradient. Empty for a single sample, and if the samples' numbers are unknown.
+        `index` is the weight of a gradient. Empty for a single sample, and if the samples' numbers are
+        unknown.
         """
         passes, back, network = self._passes, step.phase == "backward", self._taken.network
         if passes.size == 1:
@@ -476,7 +477,7 @@ class Opened:
         return phases_of(self.micro_steps())
 
     def attention(self, stage: str, *, back: bool = False) -> Attention | None:
-        """Return how one position attends to others before the layer `stage`; with `back`, what comes back to that.
+        """Return how one position attends to others before the layer `stage`; with `back`, the deltas of that.
 
         None if the layer reads no attention, or the step has several samples.
         """
