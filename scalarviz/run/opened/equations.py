@@ -188,7 +188,7 @@ GAP = "gap"
 RMS, RMS_SUM = "rms", "sum and rms"
 """A derivative through RMSNorm; the same plus the delta of a residual sum."""
 OWN = {NORM: 5, GAP: 3, RMS: 4, RMS_SUM: 5}
-"""How many factors each takes; for a norm: the number, the mean, the deviation, a weight and a bias."""
+"""Number of factors of each; for a norm: the number, the mean, the deviation, a weight and a bias."""
 PASSED = {"passed": 1, "passed twice": 2}
 """A sum times slopes, such as δ through activations, and the number of slopes, which stand before the terms."""
 

@@ -370,7 +370,7 @@ class Network:
 
     @cached_property
     def before_weights(self) -> dict[str, NDArray[np.bool_]]:
-        """Masks, by stage, of rows that no weight stands before: their deltas are not computed."""
+        """Masks, by stage, of rows that no weight stands before: their deltas are left out."""
         learnt = depending(self.body)
         return {name: ~learnt[rows] for name, rows in self.rows_of.items()}
 

@@ -27,7 +27,7 @@ class EngineStep:
 
     engine: str  # its name
     loss: float
-    # gradient and values: in the run's dtype, shape (P,); `values` are the weights after the step, with later edits
+    # gradient and values: in the run's dtype, shape (P,); `values` are the weights after the step and its edits
     gradient: FloatArray
     values: FloatArray
 

@@ -566,7 +566,7 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """How a network reads a word of n letters, the start symbol included.
+    """The reading of a word of n letters by a network, the start symbol included.
 
     Attributes
     ----------

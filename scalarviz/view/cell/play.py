@@ -102,7 +102,7 @@ class Snapshot(Viewer):
 
 
 class Browser:
-    """The host of a cell's viewer; the browser replaces the window where it can."""
+    """The host of a cell's viewer; the browser does the window's work if it can."""
 
     place = None
     visible = True
