@@ -59,8 +59,7 @@ class Line:
     def equation(self, digits: int = DIGITS) -> str:
         """Return the formula with numbers, and the result: ``"−0.4698 − 0.5 · (−0.006) = −0.4668"``.
 
-        The result has `digits` significant digits, the numbers as many as they need to give it; ``≈`` if none are
-        enough.
+        The result has `digits` significant digits, the numbers as many as it needs; ``≈`` if none are enough.
         """
         enough = digits_that_give(self.evaluate_rounded, self.result, digits)
         sign = "≈" if enough is None else "="

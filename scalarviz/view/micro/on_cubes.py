@@ -249,7 +249,7 @@ def _outside(place: RowPlace, k: int, said: str) -> tuple[Floats, tuple[float, f
 
 
 class Chips:
-    """Draws numbers in boxes; one that would leave the `window`, or cover another box, is left out."""
+    """Draws numbers in boxes; a box that would leave the `window`, or cover another one, is left out."""
 
     def __init__(self, theme: Theme, window: Box, names: Sequence[Box]) -> None:
         self._theme, self._window, self._taken = theme, window, [*names]
