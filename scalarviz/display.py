@@ -1,6 +1,6 @@
-"""The desktop: whether there is one, the frame of a window, the Qt application, and whether it is still there.
+"""The desktop: whether there is one, the frame of a window, the Qt application, and the loss of the display.
 
-Loads nothing heavy: a command shows the frame of its window from here before it loads what will draw in it.
+This module loads nothing heavy: a command shows the frame of its window before it loads what draws in it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LIBRARIES = (
     "libdbus-1-3 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-render-util0 "
     "libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libxkbcommon0"
 )
-"""What Qt's wheels need of a Debian or Ubuntu system."""
+"""Debian and Ubuntu packages that Qt's wheels need."""
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
@@ -39,13 +39,13 @@ GONE = "the connection to the display was lost"
 
 
 def has_display() -> bool:
-    """Whether there is a desktop to open a window on."""
+    """Return whether there is a desktop to open a window on."""
     own_screen = not sys.platform.startswith("linux")  # macOS and Windows always have one
     return own_screen or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def application() -> Any:
-    """The vispy application on Qt; MissingDependencyError, with what to do, where there can be none."""
+    """Return the vispy application on Qt; MissingDependencyError with advice if no window can be opened."""
     probe = WindowProbe()
     from vispy import app
 
@@ -60,7 +60,7 @@ def application() -> Any:
 
 
 def _loaded(probe: WindowProbe) -> str:
-    """Load Qt while a probe tries it out; returns why no window can be opened."""
+    """Load Qt while a probe tries it out; return why no window can be opened, or an empty text."""
     # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
     if probe.binding:
@@ -69,11 +69,11 @@ def _loaded(probe: WindowProbe) -> str:
 
 
 def _leave_painting_to_qt() -> None:
-    """Take vispy's `event` from its widgets: it hands gestures of a touchpad on, which no window of ours listens to.
+    """Remove vispy's method `event` from its widgets: it passes on touchpad gestures, which we ignore.
 
-    Qt shows what was painted while a widget handles an event. Called from a method in Python that happens with the
-    interpreter's lock held: no other thread runs meanwhile, and when the X server dies in that moment, Mesa's software
-    renderer counts the lines of a picture that it cannot send for 20 s. Without the method Qt calls itself.
+    Qt shows what was painted while a widget handles an event. If a Python method handles it, the interpreter's lock
+    is held and no other thread runs. If the X server dies in that moment, Mesa's software renderer counts the lines
+    of a picture that it cannot send for 20 s. Without the method Qt handles the event itself.
     """
     from vispy.app.backends import _qt
 
@@ -81,33 +81,33 @@ def _leave_painting_to_qt() -> None:
         del _qt.QtBaseCanvasBackend.event
 
 
-# ---- The frame of a window: it stands on the screen before there is anything to be drawn in it.
+# ---- The frame of a window: it is on the screen before there is anything to draw in it.
 
 SIZE = (1280, 720)
-"""Logical pixels inside a frame of which nothing else is said."""
+"""Default size inside a frame, in logical pixels."""
 GROUND = {"dark": ("#14161a", "#b4bbc6"), "light": ("#fafaf8", "#4a515b")}
-"""The background of each look, and the colour of what is written on it."""
+"""The background of each look, and its text colour."""
 EXPOSED = 0.15
-"""Seconds that a desktop has to put a frame on its screen."""
+"""Seconds in which a desktop must put a frame on its screen."""
 LISTENS = 0.05
-"""Seconds between two looks at what a hand does to a frame while its window is made."""
+"""Seconds between two checks for the user's input while the window of a frame is made."""
 _early: list[tuple[Any, Any]] = []  # an application, and the frame that waits for its window
 
 
 def frame_of(name: str, size: tuple[int, int], look: str) -> Any:
-    """The frame of a window that says its name: the one that was opened early, or another one, not yet shown."""
+    """Return a frame that says its name: the one that was opened early, or a new one, not yet shown."""
     found = _early.pop()[1] if _early else _framed(name, size, look)
     found.setWindowTitle(titled(name))
     return found
 
 
 def titled(name: str) -> str:
-    """What stands over a window."""
+    """Return the title of a window."""
     return f"scalarviz: {name}"
 
 
 def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "") -> None:
-    """Show the frame of the window that this process will open; nothing happens where it cannot open one."""
+    """Show the frame of the window that this process will open; do nothing if it cannot open one."""
     probe = WindowProbe()
     if _loaded(probe):
         return
@@ -124,9 +124,9 @@ def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "") -> None:
 
 
 def _listen(application: Any) -> None:
-    """Let a frame be closed while everything is loaded: a signal comes between what Python does, imports included.
+    """Let a user close a frame while everything loads: a timer's signal interrupts Python, imports included.
 
-    Only what Qt itself does with the frame happens then: no code of ours answers before :func:`taken_over`.
+    Only Qt handles the frame's events then; none of our code answers before :func:`hand_over_frame`.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         return
@@ -141,15 +141,15 @@ def _listen(application: Any) -> None:
 
 
 def hand_over_frame(frame: Any) -> bool:
-    """From now on its window answers; whether a hand has closed it meanwhile."""
+    """Let the window answer from now on; return whether the user has closed its frame meanwhile."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
-    frame.escape.setEnabled(False)  # of a window Escape closes something else first
+    frame.escape.setEnabled(False)  # in a window, Escape first closes something else
     return frame.windowHandle() is not None and not frame.isVisible()
 
 
 def close_early() -> None:
-    """Take back a frame whose window did not come."""
+    """Hide a frame that was opened early and got no window."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
     while _early:
@@ -161,7 +161,7 @@ def close_early() -> None:
 def _framed(name: str, size: tuple[int, int], look: str) -> Any:
     binding = WindowProbe().binding
     gui, widgets = (import_module(f"{binding}.{part}") for part in ("QtGui", "QtWidgets"))
-    form = gui.QSurfaceFormat()  # a context paints into windows of its own format alone
+    form = gui.QSurfaceFormat()  # a context only paints into windows of its own format
     form.setDepthBufferSize(24)
     for colour, bits in (("Red", 8), ("Green", 8), ("Blue", 8), ("Alpha", 0)):
         getattr(form, f"set{colour}BufferSize")(bits)
@@ -174,7 +174,7 @@ def _framed(name: str, size: tuple[int, int], look: str) -> Any:
     frame.resize(*size)
     frame.escape = gui.QShortcut(gui.QKeySequence("Escape"), frame, frame.close)
     frame.escape.setKeys([gui.QKeySequence(keys) for keys in ("Escape", "Ctrl+Q")])
-    # without a widget of its kind a desktop would have to make the window anew for the one that will draw
+    # without a widget of this kind, a desktop would make the window anew for the one that will draw
     import_module(f"{binding}.QtOpenGLWidgets").QOpenGLWidget(frame).hide()
     label, stack = widgets.QLabel(name), widgets.QStackedLayout(frame)
     font = label.font()
@@ -189,7 +189,7 @@ def _framed(name: str, size: tuple[int, int], look: str) -> Any:
 
 @cache
 def _egl() -> Any:
-    """The library of windows' pictures that Qt uses here, or None where it uses another one."""
+    """Return EGL if the system has it, or None."""
     try:
         library = ctypes.CDLL(ctypes.util.find_library("EGL") or "libEGL.so.1")
         library.eglGetCurrentDisplay.restype = library.eglGetCurrentSurface.restype = ctypes.c_void_p
@@ -203,9 +203,9 @@ _DRAWN_TO = 0x3059  # EGL_DRAW
 
 
 def swap(context: Any, surface: Any) -> None:
-    """Show what was painted into a surface: by EGL itself where it is EGL's.
+    """Show what was painted into a surface: through EGL if the surface is EGL's.
 
-    Qt's own call has the interpreter's lock while it lasts; see :func:`_leave_painting_to_qt`.
+    Qt's own call holds the interpreter's lock while it lasts; see :func:`_leave_painting_to_qt`.
     """
     egl = _egl()
     shown = egl.eglGetCurrentSurface(_DRAWN_TO) if egl is not None else None
@@ -216,14 +216,14 @@ def swap(context: Any, surface: Any) -> None:
 
 
 def qt_core() -> Any:
-    """QtCore of the binding that vispy chose."""
+    """Return QtCore of the binding that vispy chose."""
     from vispy.app.backends import _qt
 
     return _qt.QtCore
 
 
 def _of_server(native_application: Any, name: str) -> Any:
-    """What Qt has of the X server by that name; None where it draws elsewhere."""
+    """Return Qt's handle of the X server with that name; None if Qt draws elsewhere."""
     ask = getattr(native_application, "nativeInterface", None)
     found = getattr(ask(), name, None) if ask is not None else None
     return None if found is None else found()
@@ -233,9 +233,9 @@ _stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display,
 
 
 def survive_lost_display(native_application: Any) -> None:
-    """Keep Xlib from ending the process when the X server goes, so that weights can still be saved.
+    """Keep Xlib from ending the process when the X server dies, so that weights can still be saved.
 
-    Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
+    Without libX11 1.7 or later nothing changes: the process ends with Xlib's own message.
     """
     display = _of_server(native_application, "display")
     if display is None:
@@ -250,7 +250,7 @@ def survive_lost_display(native_application: Any) -> None:
 
 @cache
 def _xcb() -> Any:
-    """The X protocol library, or None where there is none."""
+    """Return the X protocol library, or None."""
     name = ctypes.util.find_library("xcb") or "libxcb.so.1"
     try:
         library = ctypes.CDLL(name)
@@ -261,14 +261,14 @@ def _xcb() -> Any:
 
 
 def hung_up(descriptor: int) -> bool:
-    """Whether the other end of a connection is gone; xcb itself learns that only when it next reads or writes."""
+    """Return whether the other end of a connection is gone; xcb notices only when it next reads or writes."""
     asked = select.poll()
     asked.register(descriptor, getattr(select, "POLLRDHUP", 0))
     return any(found & ~select.POLLIN for _, found in asked.poll(0))
 
 
 def connection_lost(native_application: Any) -> bool:
-    """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
+    """Return whether the X server behind a Qt application is gone; Qt itself would go on painting."""
     try:
         connection = _of_server(native_application, "connection")
         library = _xcb() if connection is not None else None
@@ -276,25 +276,25 @@ def connection_lost(native_application: Any) -> bool:
             return False
         descriptor = library.xcb_get_file_descriptor(connection)
         return descriptor < 0 or hung_up(descriptor)
-    except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
+    except RuntimeError:  # the application ended meanwhile: it needs no display any more
         return False
 
 
-# ---- Whether windows can be opened here, found out by another process: Qt ends one where it cannot start.
+# ---- A probe for windows runs in another process: Qt ends a process in which it cannot start.
 
 BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
-"""Python's bindings of Qt and the packages that they come in."""
+"""Python's bindings of Qt, and the packages that contain them."""
 SECONDS = 20.0
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 PLATFORM = "QT_QPA_PLATFORM"
 _CODE = (
     "import os; from {binding}.QtGui import QGuiApplication as A; a = A([]); "
-    "os.write(1, a.platformName().encode()); os._exit(0)"  # what Qt does at its end takes a while
+    "os.write(1, a.platformName().encode()); os._exit(0)"  # Qt's own exit takes a while
 )
 
 
 class WindowProbe:
-    """Starts Qt in another process, once for each display; :meth:`reason` says how that went."""
+    """Starts Qt in another process, once for each display; :meth:`reason` returns the result."""
 
     _started: ClassVar[dict[tuple[str, ...], str]] = {}  # names of window systems, by the environment
 
@@ -320,11 +320,11 @@ class WindowProbe:
             )
 
     def reason(self) -> str:
-        """Why no window can be opened, in one line with what to do or to install; empty if it can."""
+        """Return why no window can be opened, in one line with what to do or to install; empty if it can."""
         return self._answer()[0]
 
     def platform(self) -> str:
-        """Qt's name of the window system, as ``xcb``; empty if it does not start."""
+        """Return Qt's name of the window system, such as ``xcb``; empty if it does not start."""
         return self._answer()[1]
 
     def _answer(self) -> tuple[str, str]:
@@ -349,12 +349,12 @@ class WindowProbe:
 
 
 def _variable_words(names: Sequence[str]) -> str:
-    """Variables of the environment that are set, as in a shell."""
+    """Return the environment variables that are set, as in a shell."""
     return " and ".join(f"{name}={value}" for name in names if (value := os.environ.get(name)))
 
 
 def _explained(said: str) -> str:
-    """One line out of what a Qt that does not start has to say."""
+    """Return one line that explains the messages of a Qt that does not start."""
     lines = [line.strip() for line in said.splitlines()]
     if any("could not find the qt platform plugin" in line.lower() for line in lines):
         return f"{_variable_words([PLATFORM])} is no window system that Qt knows"
@@ -366,17 +366,17 @@ def _explained(said: str) -> str:
     return f"Qt is installed but does not start{library}; {hint}"
 
 
-# ---- `DisplayWatch`: what is done once, whoever notices first, when the display of a window has gone.
+# ---- `DisplayWatch`: a rescue that runs once when the display of a window is lost, whoever notices it first.
 
 LOOKED, PATIENCE = 0.25, 0.7
-"""Seconds between two looks at the connection, and for which the window's loop may notice the loss by itself."""
+"""Seconds between two checks of the connection, and for which the window's loop may notice the loss itself."""
 
 
 class DisplayWatch:
-    """Gets a program out when its display goes while the drawing library waits for it in vain.
+    """Ends a program whose display is lost while the drawing library waits for it in vain.
 
-    A thread looks at the connection. Once it is lost, the window's loop must take what is to be done (:meth:`first`)
-    within `PATIENCE` seconds; else `rescue` is called from the thread and the process ends with code 2.
+    A thread checks the connection. Once it is lost, the window's loop must call :meth:`claim_rescue` within
+    `PATIENCE` seconds; else the thread calls `rescue` and ends the process with code 2.
     """
 
     def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:
@@ -390,10 +390,10 @@ class DisplayWatch:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._thread.join()  # while it rescues, for ever: the process ends there
+        self._thread.join()  # for ever while it rescues: it ends the process
 
     def claim_rescue(self) -> bool:
-        """Whether nobody else has begun to do what is done when the display has gone: then it is the caller's."""
+        """Return True to the first caller, who must then run the rescue; False to later ones."""
         return self._rescue_lock.acquire(blocking=False)
 
     def _watch(self) -> None:

@@ -262,11 +262,11 @@ def refuse_pickle(path: Path, *, network: bool = False) -> None:
         raise FileFormatError(f"{source} holds a pickle; {why}. {way}")
 
 
-# ---- Processes, as far as files tell of them: whether the one that wrote a name is still there.
+# ---- Processes: is the one that wrote a name still running.
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process with this id runs on this machine; one that is over and not waited for does not."""
+    """Return whether a process with this id runs on this machine; one that ended and is not waited for does not."""
     if sys.platform == "win32":  # os.kill(pid, 0) would end it there
         listed = subprocess.run(
             ["tasklist", "/FI", f"PID eq {pid}", "/NH"], capture_output=True, text=True, check=False
@@ -276,13 +276,13 @@ def is_running(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # somebody else's
+    except PermissionError:  # another user's
         return True
     return not _has_ended(pid)
 
 
 def born(pid: int) -> str:
-    """When a process began, as its system counts; empty where nobody says. Ids are given again, after a restart too."""
+    """Return when a process began, in the system's count; empty if unknown. Ids are used again."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -290,7 +290,7 @@ def born(pid: int) -> str:
 
 
 def machine_id() -> str:
-    """Eight hex digits for the machine, or the container, whose process ids this process sees."""
+    """Return eight hex digits for the machine, or the container, whose process ids this process sees."""
     name = socket.gethostname()
     with suppress(OSError):  # containers may share the name of their machine, and have process ids of their own
         name += os.readlink("/proc/self/ns/pid")
@@ -300,6 +300,6 @@ def machine_id() -> str:
 def _has_ended(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):  # no such file system
+    except (OSError, IndexError):  # no /proc on this system
         return False
     return state in "ZX"

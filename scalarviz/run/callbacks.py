@@ -57,7 +57,7 @@ class StepCallback:
 
     @property
     def active(self) -> bool:
-        """Whether it is still called."""
+        """True while the callback is still called."""
         return self._owner is not None and self._owner() is not None
 
     def remove(self) -> None:

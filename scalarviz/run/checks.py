@@ -37,7 +37,7 @@ def steps_of(steps: Any) -> int:
 
 
 def batch_of(batch_size: int | None, samples: int, sampling: str) -> int:
-    """Return the samples per step; None means all. InputError: there are not so many."""
+    """Return the samples per step; None means all. InputError if there are fewer."""
     if batch_size is None:
         return samples
     batch = integer("batch_size", batch_size, 1)

@@ -141,7 +141,7 @@ class Button(Control):
 
 @dataclass(frozen=True, slots=True)
 class Switch(Control):
-    """On or off."""
+    """A control with the values on and off."""
 
     def taken(self, value: Any) -> bool:
         """Return `value` as True or False."""

@@ -118,7 +118,7 @@ class FrameRequest:
 
     @property
     def done(self) -> bool:
-        """Whether the frame or an error is ready; never waits."""
+        """True if the frame or an error is ready; never waits."""
         return self._future.done()
 
     def result(self, timeout: float | None = None) -> Frame:

@@ -101,16 +101,16 @@ class Source(Protocol):
 
     @property
     def counted(self) -> bool:
-        """Whether steps are counted."""
+        """True if steps are counted."""
         return self.facts is not None
 
     @property
     def learns(self) -> bool:
-        """Whether gradients are possible; plain arrays have none."""
+        """True if gradients are possible; plain arrays have none."""
         return self.can.edit or self.recorded or self.facts is not None
 
     recorded: bool = False
-    """Whether the source is a recording, which does not change."""
+    """True if the source is a recording, which does not change."""
     of: str = ""
     """Name of a difference ("b - a"); empty for the numbers of one moment."""
 
@@ -124,7 +124,7 @@ class Source(Protocol):
 
     @property
     def couples(self) -> bool:
-        """Whether the gradient of a sample depends on other samples of its batch."""
+        """True if the gradient of a sample depends on other samples of its batch."""
         return False
 
     @property

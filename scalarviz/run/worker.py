@@ -227,7 +227,7 @@ class Worker:
 
     @property
     def busy(self) -> bool:
-        """Whether there are steps left to do."""
+        """True if there are steps left to do."""
         return self.error is None and self.stopped is None and self.run.steps < self._target
 
     def resume(self) -> None:
@@ -302,7 +302,7 @@ class Worker:
 
     @property
     def moving(self) -> bool:
-        """Whether the run has steps to do or a journey to make."""
+        """True if the run has steps to do or a journey to make."""
         return (
             self.busy
             or self.journey_progress is not None

@@ -1,7 +1,7 @@
-"""`Inside`: what a workbench draws of an opened step, and what answers to a click there.
+"""`Inside`: what a workbench draws of an opened step, and its answers to clicks.
 
-A line and the ribbon of the six phases stand below the cubes. The side column has whose numbers they are,
-where deltas come from, what panels show, and figures.
+The sentence and the ribbon of the six phases stand below the cubes. The side column has the switch between sample and
+batch, the explanation of the deltas, panels, and figures.
 """
 
 from __future__ import annotations
@@ -50,27 +50,27 @@ Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 # ---- All of it, for the workbench.
 
-_SMALL = (196.0, 30.0)  # the switch, where there is no column for it
+_SMALL = (196.0, 30.0)  # the switch, if there is no column for it
 SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
-"""Strength of the light around a cube of now, and around one that is done; up to so many weights there is any."""
+"""Strength of the light around a current cube, and around a done one; above `SHINING` weights, none."""
 FLASH = 0.4
-"""Of light at most, what a flash has."""
+"""The most light that a flash has."""
 LARGEST = 3
-"""Changes that have a number, by their size."""
+"""How many of the largest changes have a rank."""
 _MARKED = 9.0  # pixels of a face that can have an edge of light
 _RANK = 16.0  # pixels of the disc around a rank
-_VEIL = 0.6  # of the ground, over what waits
-_AIR = 0.45  # of a face, between a link and the middle of the row's cube that it comes from
+_VEIL = 0.6  # opacity of the veil over what waits
+_AIR = 0.45  # share of a face between a link and the middle of the row's cube where it starts
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
 INSIDE = "opened step"
-"""The place of an opened step among the panels."""
+"""The name of an opened step's place among the panels."""
 
 
 class Inside:
-    """An opened step on one workbench; nothing of it is there while `told`, the micro-step shown, is None.
+    """An opened step on one workbench; it draws nothing while `micro_step` is None.
 
-    ``asked("phase", number)`` and ``asked("switch", 0)`` tell what a click on one of the `spots` wants; `keys` are
-    those of the line at the bottom.
+    A click on one of the `spots` calls ``on_click("phase", number)`` or ``on_click("switch", side)``: side 0 is the
+    sample, 1 the batch. `keys` are those of the line at the bottom.
     """
 
     def __init__(self, bench: Workbench) -> None:
@@ -80,12 +80,12 @@ class Inside:
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
-        self._elapsed, self._rate, self._painted_progress = SECONDS, 1.0, 1.0  # time, its pace, what is on the picture
+        self._elapsed, self._rate, self._painted_progress = SECONDS, 1.0, 1.0  # time, its pace, painted progress
         self._placed: tuple[object, bool, CubeTexts, list[Box] | None, list[RowPlace]] | None = None
 
     @np.errstate(all="ignore")  # numbers that are lost
     def show(self, step: MicroStepView | None, *, animated: bool = True, seconds: float = SECONDS) -> None:
-        """Show a micro-step for `seconds`, or none any more; its pulse `runs` on lines, or else stands at its end."""
+        """Show a micro-step for `seconds`, or none; unless `animated`, its pulse stands at its end."""
         bench, was = self._bench, self.micro_step
         if was is None:
             self._quantity = bench.colouring.quantity
@@ -107,19 +107,19 @@ class Inside:
         bench.refresh()
 
     def forget(self) -> None:
-        """The network is another one: nothing of what was opened can be shown."""
+        """Forget the opened step, because the network is another one."""
         self.micro_step = self._placed = None
         self._bench.colouring.opened = False
 
     @property
     def _shown_step(self) -> MicroStepView:
-        """The micro-step shown, for what is asked while there is one."""
+        """The micro-step that is shown; there must be one."""
         assert self.micro_step is not None
         return self.micro_step
 
     @property
     def moving(self) -> bool:
-        """Whether a pulse is on its way."""
+        """True while a pulse moves."""
         step = self.micro_step
         return step is not None and (bool(step.pulses) or step.phase == UPDATE) and self._painted_progress < 1.0
 
@@ -127,23 +127,23 @@ class Inside:
 
     @property
     def wanted_panels(self) -> list[WantedPanel]:
-        """The place that an opened step asks for among the panels."""
+        """The place among the panels that an opened step asks for."""
         step = self.micro_step
         if step is None:
             return []
         high = height_of(step, self._bench.subject) + TALL * self._bench.spread
-        others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
+        others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # show it too
         return [WantedPanel(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
     def column(self) -> Box | None:
-        """Its place in the side column; not where controls lie over it."""
+        """The box of an opened step in the side column; None if it has none, or controls lie over it."""
         places, controls = self._bench.places, self._bench.controls
         return None if self.micro_step is None or controls.open else places.panels.get(INSIDE)
 
     @property
     def _rows(self) -> tuple[Box | None, Box] | None:
-        """The line below the cubes, in place of the legends, and the ribbon, in that of the time bar."""
+        """Boxes of the line below the cubes, in place of legends, and of the ribbon, in place of the time bar."""
         places = self._bench.places
         if self.micro_step is None or places.strip is None:
             return None
@@ -168,7 +168,7 @@ class Inside:
 
     @property
     def _switch_box(self) -> Box | None:
-        """The switch at the right end of the line, where there is no column for it."""
+        """The box of the switch at the right end of the line; None without room, or if a column has it."""
         strip = self._bench.places.strip
         if self.column is not None or strip is None or self._bench.places.legend is not None:
             return None
@@ -176,7 +176,7 @@ class Inside:
 
     @property
     def _legend(self) -> Box | None:
-        """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
+        """The box of the cubes' legend, at the right end of the line; None if the line is too short."""
         strip, legend = self._bench.places.strip, self._bench.places.legend
         if strip is None or legend is not None or strip[2] < _LEGEND[1] or self._switch_box is not None:
             return None
@@ -191,7 +191,7 @@ class Inside:
         return last[0].name if alone and bench.scenery.outcome is not None and not self.mean else ""
 
     def _parts(self) -> tuple[CubeTexts, list[Box] | None, list[RowPlace]]:
-        """What depends on layout and camera: made once for each."""
+        """Return cube texts, boxes of deltas and places of rows, made once for each layout and camera."""
         bench, scenery = self._bench, self._bench.scenery
         if self._placed is None or self._placed[:2] != (scenery.values, self.mean):
             flow = scenery.flow
@@ -207,7 +207,7 @@ class Inside:
         return self._placed[2:]
 
     def _wires(self) -> tuple[Wires, Running] | None:
-        """What runs along the cubes of the layer that is lit."""
+        """Return the links of the lit layer and the numbers that run along them; None without links."""
         step, bench, (_, boxes, placed) = self._shown_step, self._bench, self._parts()
         layer, plates = step.layer, {plate.name: plate for plate in bench.layout.plates}
         weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
@@ -237,7 +237,7 @@ class Inside:
         return wires_of(weight, bias, bench.project, sources, sums, air), running
 
     def _path(self, wires: Wires, pulse: Pulse) -> Floats | None:
-        """The way of something that runs."""
+        """Return the path of a pulse (N, 2), or None."""
         step, flow = self._shown_step, self._bench.scenery.flow
         assert step.layer is not None  # else there are no wires
         assert step.layer.weight is not None
@@ -259,7 +259,7 @@ class Inside:
         return wires.path(pulse.kind, pulse.index, pulse.index)
 
     def _outline_weight(self) -> Sketch:
-        """A light edge around the cube, or row, that the line below is about; of a small one a thinner one."""
+        """Return a light edge around the cube or row of the sentence; thinner around a small cube."""
         sketch, bench, told = Sketch(over=True), self._bench, self._shown_step.told
         index = self._shown_step.sentence.index
         first, last = (index, index) if index >= 0 or not told else (int(told[-1][0]), int(told[-1][-1]))
@@ -272,13 +272,13 @@ class Inside:
         return sketch
 
     def _face(self, plate: Plate, index: int) -> Floats:
-        """Corners (4, 2) of the main face of a weight's cube, as high as it stands now."""
+        """Return the corners (4, 2) of the main face of a weight's cube, at its present height."""
         lift = self._bench.slab.atlas.lift
         up = 0.0 if lift is None else 2.0 * plate.depth * float(lift[index])
         return self._bench.project(plate.corners_of(index - plate.start)[4:] + up * plate.axes[2])
 
     def _veil(self) -> Sketch:
-        """Over what a plan draws right of the plates that the forward pass has come to: it waits."""
+        """Return a veil over what a plan draws right of the plates that the forward pass has reached."""
         step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
         sheet = bench.scenery.blueprint
         if not bench.spread or sheet is None or step.phase > FORWARD:
@@ -286,7 +286,7 @@ class Inside:
         x, y, wide, high = bench.places.scene
         come = [p for p in bench.layout.plates if p.start >= 0 and p.name.rpartition(".")[0] in step.reached_modules]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
-        # No number of a letter is cut: what the last plate adds to has come with it.
+        # No row of the stream is cut: the veil begins behind the one to which the last plate adds.
         stream = min((box[1] - 6 for box in sheet.rows), default=y + high)
         ends = [right + 4 for right in (box[0] + box[2] for box in sheet.rows if box[0] < left < box[0] + box[2])]
         for top, foot, start in ((y, stream, left), (stream, y + high, max(ends, default=left))):
@@ -294,7 +294,7 @@ class Inside:
         return sketch
 
     def _loss(self, light: float = 0.0) -> Sketch:
-        """Rings around outputs and targets, which make the loss, or around its name; in a flash they have `light`."""
+        """Return rings around outputs and targets, or around the loss's name; a flash has `light`."""
         sketch, scenery = Sketch(over=True), self._bench.scenery
         flow, boxes = scenery.flow, [] if scenery.outcome is None or self.mean else [scenery.outcome.box]
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
@@ -311,7 +311,7 @@ class Inside:
         return sketch
 
     def _draw_changes(self) -> Sketch:
-        """Where faces were before the update, and the largest changes so far: 1, 2, 3."""
+        """Return outlines of faces before the update, and ranks of the largest changes: 1, 2, 3."""
         step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
         if step.phase != UPDATE or bench.slab.atlas.lift is None:
             return sketch
@@ -323,7 +323,7 @@ class Inside:
             for index in (k for k in span if change[k] > 0) if large else ():
                 up = float(bench.slab.atlas.lift[index])
                 ring = bench.project(plate.corners_of(index - plate.start)[4:])[[0, 1, 3, 2, 0]]
-                near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of one that has risen, what is seen on its side
+                near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of a risen cube, the visible edge on its side
                 sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
                 face = self._face(plate, index)
@@ -346,7 +346,7 @@ class Inside:
         return sketch
 
     def _beside(self, face: Floats, ends: Floats) -> list[tuple[float, float]]:
-        """Where the disc of a small face can stand: beside its plate, whose `ends` are given, and on no word."""
+        """Return places for the disc of a small face: beside its plate, whose `ends` are given, and on no word."""
         (x, y), out, wide = face.mean(axis=0), _RANK + 4, self._bench.size[0]
         sides = sorted((ends[:, 0].max() + out, ends[:, 0].min() - out), key=lambda side: abs(side - x))
         places = [(float(side), float(y + k * (_RANK + 2))) for k in (0, 1, -1, 2, -2) for side in sides]
@@ -359,14 +359,14 @@ class Inside:
 
     @property
     def _words(self) -> list[Box]:
-        """The words among the cubes."""
+        """The boxes of the words among the cubes."""
         said = [text for sketch in self._bench.side.spread_out() for text in sketch.texts]
         boxes = [(one.left, one.y - CAP_HEIGHT * one.size, one.width, CAP_HEIGHT * one.size) for one in said]
         return [*boxes, *self._bench.scenery.words]
 
     @property
     def written_cubes(self) -> Bools | None:
-        """Which cubes have lines of their own (P,)."""
+        """Mask of the cubes that have texts of their own, shape (P,)."""
         if self.micro_step is None:
             return None
         found = np.zeros(len(self.micro_step.frame.values), bool)
@@ -376,31 +376,31 @@ class Inside:
 
     @property
     def _single_line(self) -> bool:
-        """Whether one line stands on a cube: those that rise hide a second one behind them."""
+        """True if cubes have one line of text: a cube that rises hides a second one behind it."""
         return self.micro_step is not None and self.micro_step.phase == UPDATE
 
     @property
     def _shows_quantity(self) -> bool:
-        """Whether the cubes show what the micro-step is about: a key may have changed that."""
+        """True if the cubes show the micro-step's quantity; a key may have changed it."""
         return self.micro_step is not None and self._bench.colouring.quantity == self.micro_step.quantity
 
     @property
     def reached(self) -> Mapping[str, Bools] | None:
-        """Which numbers of the rows the forward pass has come to."""
+        """Masks of the numbers that the forward pass has reached, by row."""
         return None if self.micro_step is None else self.micro_step.reached
 
     @property
     def mean(self) -> bool:
-        """Whether the numbers are those of several samples together, of which none has an output and a target."""
+        """True if the numbers are of several samples together, which have no single output and target."""
         return self.micro_step is not None and " of " in self.micro_step.samples
 
     @property
     def row_light(self) -> float:
-        """The share of their colours that rows have: from backward on they stand at half light."""
+        """The brightness of rows, as a share: from backward on, one half."""
         return HALF if self.micro_step is not None and self.micro_step.phase > LOSS else 1.0
 
     def rows_frame(self, frame: Frame) -> Frame:
-        """A frame as the rows of cubes show it: what is not there yet is left out."""
+        """Return a frame for the rows of cubes, without the numbers that are not there yet."""
         if self.micro_step is None:
             return frame
         reached = self.micro_step.reached
@@ -408,14 +408,14 @@ class Inside:
         return replace(frame, activations=there, dead={name: ~own for name, own in reached.items()})  # these are unsaid
 
     def row_deltas(self) -> dict[str, Floats]:
-        """Deltas by the rows that are drawn."""
+        """Return the deltas of the rows that are drawn."""
         step, layout = self._shown_step, self._bench.layout
         drawn = {plate.name for plate in (*layout.plates, *layout.spots)} | {self._row_apart}
         whose = whose_deltas(self._bench.subject.stages, step.deltas, drawn)
         return {row: step.deltas[stage] for row, stage in whose.items()}
 
     def paint(self) -> None:
-        """Bring onto the rows of cubes which of their numbers are not there yet, and deltas in their own colours."""
+        """Paint rows and cubes: what is not there yet is dark, and deltas have their own colours."""
         bench, step = self._bench, self.micro_step
         if step is None:
             return
@@ -458,7 +458,7 @@ class Inside:
 
     @property
     def _window_stop(self) -> Stop | None:
-        """Where the window of a convolution or a pooling stands now: it slides where there is time for it."""
+        """The present position of the window of a convolution or a pooling; it slides if there is time."""
         places = () if self.micro_step is None else self.micro_step.stops
         times = SECONDS / self._rate / STOP
         stops = min(len(places), round(times) - STANDS)
@@ -467,7 +467,7 @@ class Inside:
         return places[round(min(int(self._progress * times), stops - 1) * (len(places) - 1) / (stops - 1))]
 
     def _frames(self) -> Sketch:
-        """Frames on the maps around the numbers under the window, and around what they make."""
+        """Return frames on the maps around the numbers under the window, and around their result."""
         sketch, bench, stop, framed = Sketch(over=True), self._bench, self._window_stop, self._shown_step.marks
         if stop is not None:
             under = np.array(stop.window.place.units)
@@ -486,7 +486,7 @@ class Inside:
         return sketch
 
     def _bloom(self, lit: Bools, stop: Stop | None) -> Floats:
-        """Colour and strength of the light around cubes: what comes about now shines, what has come glimmers."""
+        """Return colour and strength of the light around cubes: current ones shine, earlier ones glimmer."""
         step, colouring = self._shown_step, self._bench.colouring
         now, drawn = np.zeros(len(lit), bool), colouring.drawn.copy()
         now[step.weights] = True
@@ -498,22 +498,22 @@ class Inside:
 
     @property
     def opened_step(self) -> MicroStepView | None:
-        """What panels show of it."""
+        """The opened step as panels show it."""
         return None if self.micro_step is None else replace(self.micro_step, progress=self._progress)
 
     @property
     def _progress(self) -> float:
-        """How much of its time the micro-step has gone, 0 to 1."""
+        """The share of its time that the micro-step has been shown, 0 to 1."""
         return min(self._elapsed / SECONDS, 1.0)
 
     @property
     def _height(self) -> float:
-        """Of a cube."""
+        """The height of a cube."""
         return min(2.0 * plate.depth for plate in self._bench.layout.plates if plate.kind != "activation")
 
     @property
     def _scale(self) -> float:
-        """What changes of weights are multiplied with to be heights."""
+        """The factor from changes of weights to heights."""
         flow, height = self._bench.scenery.flow, self._height
         change = np.asarray(self._shown_step.range_values, np.float64)
         if flow is not None and flow.inputs is not None:  # none of the first row rises onto its input
@@ -526,7 +526,7 @@ class Inside:
         return height_scale(change, height)
 
     def _rise(self) -> Floats:
-        """How far each cube has risen or sunk, as a share of its height; those that move now are on their way."""
+        """Return how far each cube has risen or sunk, as a share of its height; current ones still move."""
         step = self._shown_step
         change = np.asarray(step.frame.state["change"], np.float64)
         share = self._progress
@@ -536,7 +536,7 @@ class Inside:
 
     @property
     def delta_range(self) -> Range | None:
-        """The range of the deltas that have come, that of the gradients if they fit in; None before there are any."""
+        """The range of the deltas so far: the gradients' if they fit in; None before there are deltas."""
         if self.micro_step is None or self.micro_step.phase < BACKWARD:
             return None
         numbers = [row[np.isfinite(row)] for row in self.row_deltas().values()]
@@ -547,13 +547,13 @@ class Inside:
 
     @property
     def range_values(self) -> Floats | None:
-        """The gradient whose range the colours have while samples are added up to it; None for that of the frame."""
+        """The numbers whose range the colours have; None: those of the frame."""
         step = self.micro_step
         return np.asarray(step.range_values) if step is not None and self._shows_quantity else None
 
     @property
     def about(self) -> str | None:
-        """Whose numbers the cubes show; None while no step is open."""
+        """The samples, or the scale, of the numbers that the cubes show; None while no step is open."""
         step, quantity = self.micro_step, self._bench.colouring.quantity
         if step is None:
             return None
@@ -564,7 +564,7 @@ class Inside:
     # ---- what is drawn
 
     def hud_state(self, state: HudState) -> HudState:
-        """The HUD's lines: whose numbers they are."""
+        """Return the HUD's state with the samples of the numbers."""
         step = self.micro_step
         if step is None:
             return state
@@ -573,7 +573,7 @@ class Inside:
         return replace(state, quantity=shown, about=about, of=of, batch=1 if step.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
-        """Faces, deltas, the line below and the ribbon."""
+        """Return all sketches: links, cube texts, deltas, the line below, the ribbon, the side column."""
         step, bench = self.micro_step, self._bench
         if step is None:
             self.spots = []
@@ -617,15 +617,15 @@ class Inside:
         return sketches
 
     def whole_step_frame(self, frame: Frame) -> Frame:
-        """The frame of whole steps, for panels that stand beside an opened one."""
+        """Return the frame before the step, for panels that stand beside an opened one."""
         return frame if self.micro_step is None else self.micro_step.before
 
     def loss(self, frame: Frame) -> float | None:
-        """The loss of the one sample that is drawn: inside a step that before it, once it is there."""
+        """Return the loss of the drawn sample; inside a step, that before the step, once it is known."""
         return self._bench.subject.probe_loss(frame) if self.micro_step is None else self.micro_step.loss
 
     def overlay(self, seconds: float | None) -> list[Sketch]:
-        """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
+        """Return the pulses, `seconds` further on their way; None: they stand at their end."""
         step, theme = self.micro_step, self._bench.theme
         self._elapsed = SECONDS if seconds is None else self._elapsed + self._rate * seconds
         if step is None:
@@ -638,7 +638,7 @@ class Inside:
         return [self._frames(), *runs, *flash]
 
     def cube_words(self, index: int) -> list[str]:
-        """What a lit cube shows: the product that it is."""
+        """Return the words for a lit cube: its number, as a product if it is one."""
         step, colouring = self.micro_step, self._bench.colouring
         if step is None or colouring.missing(step.frame)[index]:
             return []
@@ -654,7 +654,7 @@ class Inside:
     # ---- hands
 
     def click(self, point: Point) -> bool:
-        """A click at a point (logical pixels); whether it belongs to the opened step."""
+        """Handle a click at a point (logical pixels); return whether it belongs to the opened step."""
         if self.micro_step is None:
             return False
         spot = spot_at(self.spots, point)

@@ -187,7 +187,7 @@ class Picture:
 
     @property
     def svg(self) -> str:
-        """The same picture as SVG text: letters, lines and cubes are sharp at any size.
+        """The picture as SVG text: letters, lines and cubes are sharp at any size.
 
         Raises StateError for a picture that was made of pixels.
         """

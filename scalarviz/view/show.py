@@ -49,12 +49,12 @@ class Handle:
 
     @property
     def closed(self) -> bool:
-        """Whether the window is gone, for example because someone closed it."""
+        """True if the window is gone, for example because someone closed it."""
         return self._closed if self.window is None else self.window.closed
 
     @property
     def display_lost(self) -> bool:
-        """Whether the window is gone because its display went away."""
+        """True if the window is gone because its display went away."""
         return self.window is not None and self.window.display_lost
 
     @property

@@ -422,7 +422,7 @@ class Workbench:
 
     @property
     def moving(self) -> bool:
-        """Whether the picture is still changing by itself: camera, colour ranges, or text that lags behind."""
+        """True while the picture changes by itself: camera, colour ranges, or text that lags behind."""
         growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
         growing |= self.inside.micro_step is None and self.side.counts
         return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
@@ -555,7 +555,7 @@ class Workbench:
 
     @property
     def full(self) -> bool:
-        """Whether panels are shown and no step is open."""
+        """True if panels are shown and no step is open."""
         return self.panels_shown and self.inside.micro_step is None
 
     @property
@@ -642,7 +642,7 @@ class Workbench:
 
     @property
     def viewpoint(self) -> Viewpoint:
-        """Where the scene is seen from. Draw again after moving it."""
+        """The viewpoint of the scene. Draw again after moving it."""
         self._outdated = True
         return self._view
 

@@ -61,7 +61,7 @@ class Tensor:
 
     @property
     def buffer(self) -> bool:
-        """Whether its numbers are not weights: they get no gradient."""
+        """True if the tensor is no weight, so that it gets no gradient."""
         return self.role in BUFFERS
 
     @property

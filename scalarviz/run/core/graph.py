@@ -44,7 +44,7 @@ _BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "tanh": lambda y: 1 - y * y,
     "sigmoid": lambda y: 4 * y * (1 - y),
 }
-"""By kind, the slope at an output, as a share of the largest."""
+"""Slopes at an output by kind, as a share of the largest slope."""
 
 
 class Forward:
@@ -269,7 +269,7 @@ class Graph:
 
     @property
     def blocks(self) -> list[Block]:
-        """Its weights and buffers, in the order of the flat arrays."""
+        """The graph's weights and buffers, in the order of the flat arrays."""
         return list(self.tape.blocks)
 
     def check(self, what: str, inputs: Any, targets: Any) -> None:

@@ -305,7 +305,7 @@ class Dataset:
 
     @property
     def version(self) -> int:
-        """How often external data was found changed; checks again."""
+        """The number of changes found in external data; checks it again."""
         data = self.parts[0] if len(self.parts) == 1 else self._outside
         return data.check_changes() if isinstance(data, Outside) else 0
 

@@ -185,7 +185,7 @@ class Training:
 
     @property
     def edited(self) -> bool:
-        """Whether weights or data were changed since the last step: its loss does not belong to them."""
+        """True if weights or data changed since the last step, so that its loss does not belong to them."""
         return self.data_changed or self.problem.store.revision != self._revision
 
     def advance(self, most: int, *, again: bool = False) -> int:

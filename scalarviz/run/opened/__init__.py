@@ -1,12 +1,12 @@
-"""A step, opened: what comes from the loss to every weight, sample by sample, and what the optimiser makes of it.
+"""Opened steps: one training step, taken apart sample by sample, from the loss to every new weight.
 
-Open `opened` first (what ``run.open()`` returns), then `run/frames.py` (``run.open``, ``run.why``, ``run.compare``).
+Read `opened` first (``run.open()`` returns an `Opened`), then `run/frames.py` (``run.why``, ``run.compare``).
 
-* before the optimiser: `network` (the model with all its stages, and where each weight is read), `attention` (what it
-  makes by no module), `passes` (forward and backward in blocks; the sum that a gradient is)
-* `rule` (the optimiser's rule as lines with numbers, and what it does to a weight), `equations` (what a number is made
-  of, true as printed), `micro` (the step in small steps)
+* before the optimiser: `network` (the model with all its stages, and where it reads each weight), `attention`
+  (operations between modules), `passes` (forward and backward in blocks; the terms of a gradient)
+* `rule` (the optimiser's rule as lines, and its effect on a weight), `equations` (equations, true as printed),
+  `micro` (micro-steps)
 * `why` (one weight's step as a table that adds up; two steps compared)
 
-All of it is float64 and on arrays of its own: an observer changes nothing.
+All numbers are float64 copies: opening a step changes nothing in the run.
 """

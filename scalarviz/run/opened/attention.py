@@ -1,4 +1,4 @@
-"""`Between`: what a network makes on the way to a layer by no module: residual sums, norms, attention."""
+"""`BetweenModules`: what a network computes between modules: residual sums, norms, attention."""
 
 from __future__ import annotations
 
@@ -26,50 +26,50 @@ BETWEEN = {
     "values": ("values: each v is taken by its share", "Σ share · v"),
     "activation": ("activation: each number by itself", "f(sum)"),
 }
-"""What is recognised between modules: its words, and a formula. The scores, q · k, come with the shares."""
+"""Words and formula of each operation between modules. The scores, q · k, come with the shares."""
 SHARES, VALUES = BETWEEN["share"][1], BETWEEN["values"][1]
 MERGED = (BETWEEN["norm"][1], BETWEEN["activation"][1])
-"""Formulas of what comes with the layer that reads it."""
+"""Formulas of operations that share the micro-step of the layer that reads them."""
 _STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
 
 
 class AttentionRows(NamedTuple):
     """The rows of one position's attention."""
 
-    scores: Rows  # (heads, n), of each position that it looks at
+    scores: Rows  # (heads, n), one for each position that it attends to
     shares: Rows  # (heads, n)
-    values: Rows  # (heads, n, d), what it is offered
+    values: Rows  # (heads, n, d), v of each position
     outputs: Rows  # (heads, d)
-    queries: Rows  # (heads, n, e), of the position, the same for each that it looks at
+    queries: Rows  # (heads, n, e), q of this position, repeated n times
     keys: Rows  # (heads, n, e)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attention:
-    """How one position looks at others; or what comes back to it: the same shares, and derivatives of the loss."""
+    """The attention of one position; backward, the same shares with deltas, derivatives of the loss."""
 
-    scores: Float  # (heads, n), q · k / √d
-    shares: Float  # (heads, n), what a softmax makes of them
-    values: Float  # (heads, n, d), the v of each position; of what comes back the derivative by `taken`
-    outputs: Float  # (heads, d), the sum of `parts`
-    queries: Float  # (heads, n, e), q, the same for each position, and k: also of what comes back the numbers
-    keys: Float  # (heads, n, e)
-    slopes: Float  # (heads, n), the shares; of what comes back the derivative by each share
-    divisor: float  # of the scores: √d
+    scores: Float  # (heads, n), q · k / √d; backward, their deltas
+    shares: Float  # (heads, n), the softmax of the scores
+    values: Float  # (heads, n, d), v of each position; backward, the delta of `outputs`
+    outputs: Float  # (heads, d), the sum of `parts`; backward, its delta
+    queries: Float  # (heads, n, e), q repeated n times; the same backward
+    keys: Float  # (heads, n, e); the same backward
+    slopes: Float  # (heads, n), the shares; backward, their deltas
+    divisor: float  # √d, which divides the scores
 
     @property
     def parts(self) -> Float:
-        """(heads, n, d): each v by its share; of what comes back what of it is for each v."""
+        """Share times v, shape (heads, n, d); backward, the delta of each v."""
         return np.asarray(self.shares[..., None] * self.values)
 
     @property
     def chosen(self) -> tuple[int, int]:
-        """The head with the largest share, and the largest number that it takes."""
+        """The head with the largest share, and the index of the largest number in its output."""
         head = int(np.argmax(self.shares.max(axis=1)))
         return head, int(np.argmax(np.abs(self.outputs[head])))
 
     def which(self, formula: str, column: int) -> tuple[int, int]:
-        """Head and place of one of what is taken; of a share those of the second largest, as the largest has e^0."""
+        """Return head and index of the number in `column`; for shares the second largest: the largest has e^0."""
         if formula != SHARES:
             return divmod(column, len(self.outputs[0]))
         head = column // len(self.shares[0])
@@ -77,16 +77,16 @@ class Attention:
 
 
 class AttentionState(NamedTuple):
-    """Who looks at whom in an opened step, as far as it has come."""
+    """The state of attention in an opened step."""
 
-    attention_at: Callable[[int], Attention | None]  # what a position does, from 0; or what has come back to it
-    places: int  # positions up to the last that matters
-    reached: int  # 0 it waits, 1 shares come, 2 values flow, 3 done; 4 δ of shares, 5 of q, k, v come, 6 done
-    reads: str  # the name of the weights that read it
+    attention_at: Callable[[int], Attention | None]  # attention of a position (from 0), forward or backward
+    places: int  # how many positions there are, up to the last that matters
+    reached: int  # 0 waiting, 1 shares, 2 values, 3 done; backward 4 δ of shares, 5 δ of q, k, v, 6 done
+    reads: str  # name of the weights that read the attention
 
 
 class BetweenModules:
-    """Looks it up by the stage of the layer that reads it."""
+    """Finds the operations between modules by the stage of the layer that reads them."""
 
     def __init__(self, places: Places, rows_of: Mapping[str, Rows], constants: set[int]) -> None:
         self._places, self._rows_of, self._constants = places, rows_of, constants
@@ -94,12 +94,12 @@ class BetweenModules:
         self._attention_rows: dict[str, AttentionRows | None] = {}
 
     def reads(self, stage: str) -> list[int]:
-        """The rows that the first output of a layer is a sum of; none of another stage, or of the loss."""
+        """Return the rows that the first output of a layer sums; empty for other stages and the loss."""
         made = self._places.instruction_of(int(self._rows_of[stage][0])) if stage in self._rows_of else None
         return [] if made is None or made[0].kind not in LAYERS else made[2].tolist()
 
     def kinds(self, stage: str) -> dict[int, str]:
-        """What each row on the way to a layer is: one of `BETWEEN`, what leads to one, or the name of an operation."""
+        """Return the kind of each row before a layer: one of `BETWEEN`, a step towards one, or an operation."""
         if stage not in self._kinds:
             what = self._kinds[stage] = dict[int, str]()
             for row in self._places.inside(stage) if self.reads(stage) else ():
@@ -109,11 +109,11 @@ class BetweenModules:
         return self._kinds[stage]
 
     def kind_of(self, row: int) -> str:
-        """What a row is, as :meth:`kinds` has it; empty of one on the way to no layer."""
+        """Return the kind of a row as in :meth:`kinds`; empty for a row before no layer."""
         return self.kinds(self._places.place_of([row]).stage).get(row, "")
 
     def attention_rows(self, stage: str) -> AttentionRows | None:
-        """The attention that a layer reads; None where it reads none."""
+        """Return the rows of the attention that a layer reads, or None."""
         if stage not in self._attention_rows:
             heads: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
             for row in (row for row, kind in self.kinds(stage).items() if kind == "values"):
@@ -134,14 +134,14 @@ class BetweenModules:
         return np.zeros(0, np.int64) if made is None else made[2]
 
     def _score(self, share: int, stage: str) -> int:
-        """The score that becomes a share: of what its exponential is."""
+        """Return the row of the score that becomes a share."""
         row, what = share, self.kinds(stage)
         while what.get(row) in ("share", "exp", "sub", "add"):
             row = next(k for k in self._operands(row).tolist() if what.get(k) in ("exp", "sub", "add", "score"))
         return row
 
     def _products(self, score: int, stage: str) -> Rows:
-        """Whose products a score is the sum of: (2, e)."""
+        """Return the rows whose products a score sums, shape (2, e)."""
         row, what = score, self.kinds(stage)
         while what.get(row) == "score":
             row = next(k for k in self._operands(row).tolist() if what.get(k) in ("score", "products"))
@@ -149,7 +149,7 @@ class BetweenModules:
 
 
 def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:
-    """What an operation makes of what it reads."""
+    """Return the kind of a row, from its operation and the kinds `below` of its operands."""
     rows, op = operands.tolist(), i.op or i.kind
     if op == "product":
         same = rows[: len(rows) // 2] == rows[len(rows) // 2 :]

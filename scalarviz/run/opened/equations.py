@@ -1,6 +1,6 @@
 """Small equations, each true as printed: a product, a sum, an activation; derivatives in symbols.
 
-And what one number of a step is made of: `Given`.
+`RowOperation` tells how one number of a step is made.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, digits_that_g
 
 Floats = NDArray[np.float64]
 DIGITS = 4
-"""That count, of a result."""
+"""Significant digits of a result."""
 SYMBOLS = {"sigmoid": "σ", "softplus_up_to": "softplus"}
-"""How activations are called where space is short; others by their name."""
+"""Short symbols of activations; the others keep their names."""
 
 
 CLOSE = 1e-4
-"""Relative, to which a loss is what is said of it."""
+"""Relative tolerance with which the formula of a loss is recognised."""
 DIFFERENCE = f"(y {MINUS} t)"
-"""An output and its target, in the delta of a squared error."""
+"""Output minus target, in the delta of a squared error."""
 
 
 def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y") -> str:
-    """The derivative of an operation by one of its operands, which have `names`; in symbols where they are short.
+    """Return an operation's derivative with respect to one operand, in symbols; a long one as ``tanh'``.
 
-    `made`: what the operation makes.
+    `names` are the operands' names, `made` is the result's.
     """
     partial = "" if op == MAX else TABLE[op].partials[operand] or ""
     if "(" in partial.replace("(1 - y)", "") or not partial:
@@ -52,16 +52,16 @@ def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y")
 
 
 def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
-    """Numbers and what they give, true as printed; ``≈`` where no digits are enough."""
+    """Return an equation that is true as printed, or with ``≈``; `again` computes it with rounded numbers."""
     return Line("", tuple(tokens), result, evaluate_rounded=again).equation(DIGITS)
 
 
 USUAL = {"elu": (1.0,), "leaky_relu": (0.01,), "softplus_up_to": (1.0, 20.0)}
-"""What else goes into an activation where nobody chose it: that is not printed."""
+"""The default values of an activation's other operands, which are not printed."""
 
 
 def applied(op: str, others: Sequence[float], given: float, result: float) -> str:
-    """An activation of one number; `others`: what else goes into it. Nothing is checked where that is not all of it."""
+    """Return the equation of an activation of `given` and `others`; it is unchecked if operands are missing."""
     function = kernel(op)
     known = function.arity == 1 + len(others)
     shown = others if known and tuple(others) != USUAL.get(op) else ()
@@ -71,24 +71,24 @@ def applied(op: str, others: Sequence[float], given: float, result: float) -> st
 
 
 def times(factors: Sequence[float], result: float) -> str:
-    """A product."""
+    """Return the equation of a product."""
     tokens = [token for x in factors for token in (" · ", Quantity("", x))][1:]
     return equation(tokens, result, lambda k: prod(rounded(x, k) for x in factors))
 
 
 MOST, LARGEST = 8, 3
-"""Terms up to which a sum has all of them; of more it has the largest, and the rest as one number."""
+"""A sum of more than `MOST` terms shows the `LARGEST` largest, and the rest as one number."""
 
 
 def added(parts: Sequence[float], result: float, digits: int = DIGITS) -> str:
-    """A sum."""
+    """Return the equation of a sum."""
     tokens, shown = summed(parts)
     again = lambda k: sum(rounded(part, k) for part in shown)  # noqa: E731
     return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
 
 
 def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> tuple[list[Token], Sequence[float]]:
-    """The signs and terms of a sum, and the numbers of the terms; of more than `most` the largest and the rest."""
+    """Return a sum's tokens, and the numbers shown: of more than `most` terms, the `largest` and the rest."""
     shown = condensed(parts, largest) if len(parts) > most else parts
     tokens: list[Token] = []
     for number, part in enumerate(shown):
@@ -100,9 +100,9 @@ def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> 
 
 
 def of_samples(parts: Floats, divisor: float, result: float) -> str:
-    """What samples give together: the largest of them and the rest, over what divides their sum.
+    """Return the equation of a sum over samples: the largest parts and the rest, over `divisor`.
 
-    A result near 0 has fewer digits, so that the terms need not too many; empty where no digits give it.
+    A result near 0 has fewer digits, so that the terms do not need too many. Empty if no digits are enough.
     """
     if not np.isfinite(parts).all():
         return ""
@@ -115,9 +115,9 @@ def of_samples(parts: Floats, divisor: float, result: float) -> str:
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
-    """The largest `count` terms of a sum, the largest first, and the sum of all others, where those are several.
+    """Return the `count` largest terms of a sum, largest first, and the sum of the others.
 
-    Of so many terms those that are 0 are left out.
+    A sum of up to `count` + 1 terms is returned as it is. Longer sums leave out zeros.
     """
     if len(parts) <= count + 1:
         return tuple(parts)
@@ -126,20 +126,20 @@ def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
 
 
 def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
-    """One number of what a head takes: the two largest of all share · v, and the rest of them."""
+    """Return the equation of one number of a head's output: the two largest share · v, and the rest."""
     shares, v = attention.shares[head], attention.values[head, :, number]
     return _products(shares, v, float(attention.outputs[head, number]), digits)
 
 
 def score_of(attention: Attention, head: int, place: int, digits: int = DIGITS) -> tuple[str, str, str]:
-    """A score in symbols, and of its products the two largest, or one, and the rest, over the scores' divisor."""
+    """Return a score in symbols, its equation with its two largest products, and one with the largest alone."""
     q, k, divisor = attention.queries[head][place], attention.keys[head][place], attention.divisor
     said, short = (_products(q, k, float(attention.scores[head, place]), digits, divisor, most) for most in (2, 1))
     return f"q · k / √{divisor**2:.4g}", said, short
 
 
 def query_delta(back: Attention, head: int, number: int) -> tuple[str, str, str]:
-    """The derivative by one number of q, by those by its head's scores: as :func:`score_of` has it."""
+    """Return how a number of q gets its delta from its head's scores; three texts as in :func:`score_of`."""
     slopes, k = back.scores[head], back.keys[head][:, number]
     made = float(slopes @ k) / back.divisor
     said, short = (_products(slopes, k, made, 3, back.divisor, most) for most in (2, 1))
@@ -147,7 +147,7 @@ def query_delta(back: Attention, head: int, number: int) -> tuple[str, str, str]
 
 
 def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float = 1.0, most: int = 2) -> str:
-    """A sum of products, the `most` largest and the rest of them, perhaps over a divisor."""
+    """Return the equation of a sum of products: the `most` largest and the rest, over `divisor`."""
     order = np.argsort(-np.abs(a * b), kind="stable")
     pairs, rest = [(float(a[k]), float(b[k])) for k in order[:most]], [float(a[order[most:]] @ b[order[most:]])]
     rest = rest if len(order) > most else []
@@ -163,7 +163,7 @@ def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float =
 
 
 def share_of(scores: Floats, place: int, largest: float) -> str:
-    """How a softmax makes a share of scores (n,), less the `largest` of them where that is not 0."""
+    """Return the equation of a softmax share of scores (n,), from which `largest` is subtracted unless it is 0."""
     score, powers = float(scores[place]), np.exp(scores - largest)
     terms, parts = summed(powers.tolist(), LARGEST, LARGEST - 1)
     less: list[Token] = [f" {MINUS} ", Quantity("", largest), ")"] if largest else []
@@ -173,7 +173,7 @@ def share_of(scores: Floats, place: int, largest: float) -> str:
 
 
 def score_delta(back: Attention, head: int, place: int) -> str:
-    """How the derivative by a score comes of those by its head's shares, through the softmax."""
+    """Return how a score gets its delta from the deltas of its head's shares, through the softmax."""
     share, own = float(back.shares[head, place]), float(back.slopes[head, place])
     mean = float(back.shares[head] @ back.slopes[head])
     tokens = Quantity("", share), " · (", Quantity("", own), f" {MINUS} ", Quantity("", mean), ")"
@@ -182,19 +182,19 @@ def score_delta(back: Attention, head: int, place: int) -> str:
 
 
 TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
-"""The sum and the largest of many, and a norm: operations that the table does not have; so many numbers are known."""
+"""Operations that `TABLE` does not have: a sum, a maximum, a norm; `MOST_TERMS` factors are kept at most."""
 GAP = "gap"
-"""A number less its target, times a factor."""
+"""A number minus its target, times a factor."""
 RMS, RMS_SUM = "rms", "sum and rms"
-"""A derivative through RMSNorm, and the same with that of a residual sum before it."""
+"""A derivative through RMSNorm; the same plus the delta of a residual sum."""
 OWN = {NORM: 5, GAP: 3, RMS: 4, RMS_SUM: 5}
-"""How many numbers they take: a norm its own, the mean, the deviation, a weight and a bias."""
+"""Number of factors of each; for a norm: the number, the mean, the deviation, a weight and a bias."""
 PASSED = {"passed": 1, "passed twice": 2}
-"""A sum times slopes, as of δ through an activation, and how many slopes there are: they stand before the terms."""
+"""A sum times slopes, such as δ through activations, and the number of slopes, which stand before the terms."""
 
 
 def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
-    """A difference times a factor: as it is, over a whole number, or behind a fraction."""
+    """Return a difference times a factor as tokens: as it is, over a whole number, or after a fraction."""
     found = Fraction(factor).limit_denominator(1000)
     if found == 1:
         return [*inner]
@@ -202,7 +202,7 @@ def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
 
 
 def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
-    """An operation of numbers and what it gives; a result that is `joined` of several samples has how, if not empty."""
+    """Return the equation of an operation, after `joined`, such as "mean of 9", if that is not empty."""
     first = f"{joined} = " if joined else ""
     if not factors:
         return f"{first}{digits_of(result, DIGITS)}"
@@ -249,9 +249,10 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
 
 
 def through_rms(*numbers: float) -> float:
-    """A derivative through RMSNorm: that behind it, its output, the mean of their products, the root of the mean.
+    """Return the derivative through RMSNorm.
 
-    Before these may stand what comes back through a residual sum.
+    The last four numbers are the output's delta, the output, the mean of their products, and the root mean square.
+    Deltas through a residual sum may stand before them.
     """
     *residual, delta, y, mean, root = numbers
     return sum(residual) + ((delta - y * mean) / root if root else nan)
@@ -262,13 +263,13 @@ def _normed(x: float, mean: float, deviation: float, weight: float, bias: float)
 
 
 FEW = 3
-"""Outputs up to which a loss has all of them."""
+"""Up to this many outputs, the equation of a squared loss shows all."""
 
 
 def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | None:
-    """The loss of one sample in symbols and with numbers: squared differences, or by the shares of wanted classes.
+    """Return the loss of one sample in symbols and with numbers: squared differences, or cross-entropy.
 
-    `outputs` has a row for each call of the last stage. None of any other loss: what is said gives the loss.
+    `outputs` has one row per call of the last stage. None if neither formula gives `loss`.
     """
     if outputs.size == len(targets) <= FEW:
         pairs = [*zip(outputs.ravel().tolist(), targets.tolist(), strict=True)]
@@ -305,20 +306,17 @@ def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | 
 
 
 def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:
-    """The softmax of each column, and 1 where its class is: both (outputs, columns)."""
+    """Return the softmax of each column, and 1 at its class: two arrays (outputs, columns)."""
     with np.errstate(all="ignore"):  # a run that diverged
         powers = np.exp(outputs - outputs.max(axis=0))
         return powers / powers.sum(axis=0), (np.arange(len(outputs))[:, None] == classes).astype(np.float64)
 
 
-# ---- What a number is made of
+# ---- How a number is made
 
 
 class RowOperation(NamedTuple):
-    """The operation that makes a number, the numbers that it takes, and the operation in symbols where they are few.
-
-    `linear`: whether the means over samples are made of means in the same way.
-    """
+    """An operation that makes a number, its factors, and its formula if they are few."""
 
     op: str
     factors: tuple[float, ...]
@@ -327,7 +325,7 @@ class RowOperation(NamedTuple):
 
 
 def operation_of(passes: Passes, row: int) -> RowOperation | None:
-    """What a row of the program is made of; None of what is drawn or given."""
+    """Return how a row of the program is made; None for random numbers and inputs."""
     made = passes.network.places.instruction_of(row)
     while made is not None and made[0].op == "float16":  # the rounding of half precision
         row = int(made[2][0])
@@ -360,7 +358,7 @@ def operation_of(passes: Passes, row: int) -> RowOperation | None:
 
 
 def _given_feature(passes: Passes, row: int) -> RowOperation | None:
-    """The same of a number that is made of a sample's inputs alone, such as ``sin(4π · x)``; None of an input."""
+    """Return how a number made from inputs alone is made, such as ``sin(4π · x)``; None for an input."""
     encoder, tape, program = passes.network.runner.encoder, passes.network.tape, passes.network.body.program
     at = program.input_index[program.input_rows == row] - tape.n_inputs - tape.n_targets
     if encoder is None or not len(at) or at[0] < 0:
@@ -379,14 +377,14 @@ def _given_feature(passes: Passes, row: int) -> RowOperation | None:
 
 
 def _turns(angle: float) -> Token:
-    """A factor of an angle; a multiple of π where it is one."""
+    """Return the factor of an angle, as a multiple of π if it is one."""
     count = round(angle / pi)
     good = count and abs(angle - count * pi) <= CLOSE**2 * abs(angle)
     return f"{count if count != 1 else ''}π" if good else Quantity(digits_of(angle, DIGITS), angle)
 
 
 def norm_operation(passes: Passes, stage: Stage, unit: int, tensors: Iterable[Tensor]) -> RowOperation | None:
-    """The same of a norm; None of any other stage, and of a norm that has no mean."""
+    """Return how an output of a norm is made; None for any other stage, and for a norm without a mean."""
     places, parts = passes.network.places, dict[str, tuple[int, Rows]]()
     inside, below = {*places.inside(stage.name)}, [int(passes.network.rows_of[stage.name][unit])]
     for row in below if "norm" in stage.kind else ():

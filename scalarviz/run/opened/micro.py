@@ -1,7 +1,7 @@
-"""Micro-steps: one training step as a sequence of small ones, each with its words, its formula and its numbers.
+"""Micro-steps: one training step as a sequence of small ones, each with words, a formula and numbers.
 
-zero -> forward -> loss -> backward -> gradients -> update. Up to `EACH` weights every product, sum, delta, gradient and
-new weight is one, of a formula every operation; larger networks go stage by stage, all calls of a module as one.
+Phases: zero, forward, loss, backward, gradients, update. Up to `EACH` weights, every product, sum, delta, gradient
+and new weight is a micro-step, and every operation of a formula. Larger networks go stage by stage.
 """
 
 from __future__ import annotations
@@ -63,49 +63,49 @@ Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
 Walked = Any
-"""An `Opened` step or a `RecordedStep`: the second one's file stands above this folder."""
+"""An `Opened` or a `RecordedStep`; the module of the second stands above this folder."""
 _NONE = np.zeros(0, np.int64)
 FAR = 30.0
-"""From 0, from where on the powers of a softmax are those of differences."""
+"""A softmax of scores beyond this size is written with differences from the largest score."""
 _SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic", "node"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MicroStep:
-    """One of them. Of a batch, rows are means over samples, deltas and gradients are of the batch's loss."""
+    """One micro-step. For a batch, rows are means over samples; deltas and gradients are those of its loss."""
 
     phase: Phase
     # ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them, or what
     # is made on the way to them), ``"node"`` (an operation of a formula), ``"loss"``, ``"delta"``, ``"gradient"``,
-    # ``"update"`` or ``"statistic"`` (an update of what follows the step)
+    # ``"update"`` or ``"statistic"`` (the update of a number that no optimiser moves)
     kind: str
     words: str  # what happens, in a few words
-    # units and weights: outputs of `stage` that are computed, or whose delta is; flat indices of the weights
-    # that take part: that are multiplied, cleared, get their gradient or move
+    # units: the outputs of `stage` that are computed, or whose deltas are
+    # weights: flat indices of the weights that are multiplied or cleared, get their gradient or move
     units: Rows
     weights: Rows
     stage: str = ""  # name of the stage, empty for none
-    # formula and numbers: with names, and with numbers and the result; empty where many are done at once
+    # formula: with names; numbers: with numbers and the result; both are empty if many are done at once
     formula: str = ""
     numbers: str = ""
-    value: float = nan  # the result; NaN where there are many
-    # what is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit, an operation);
-    # empty where the numbers of several samples or places are summed up
+    value: float = nan  # the result; NaN if there are many
+    # numbers that are multiplied (product, delta, gradient), added (sum) or taken (unit, operation); empty for a
+    # sum over several samples or places
     factors: tuple[float, ...] = ()
-    # of a product: which input of the layer; of a node: its row; of many numbers at once: which `value` is; else -1
+    # product: which input of the layer; node: its row; many numbers at once: which one `value` is; else -1
     column: int = -1
-    lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
-    op: str = ""  # the operation that gives `value` of `factors`, of the table, `TERMS`, `MAX` or `NORM`
-    other_calls: tuple[str, ...] = ()  # other calls of the stage's module, whose `units` come with its own
+    lines: tuple[Line, ...] = ()  # update: the optimiser's rule with numbers
+    op: str = ""  # the operation that makes `value` from `factors`: of `TABLE`, or one of `equations`
+    other_calls: tuple[str, ...] = ()  # stages of the same micro-step, such as other calls of the module
 
 
 class GradientTerms(NamedTuple):
-    """What a gradient is the sum of."""
+    """The terms of one weight's gradient."""
 
-    terms: int  # how many ``delta * x`` there are; 0: nobody knows
-    delta: float = nan  # delta and x: of the only one; NaN of several
+    terms: int  # how many ``delta * x`` there are; 0 if unknown
+    delta: float = nan  # delta and x: of the only term; NaN if there are several
     x: float = nan
-    bias: bool = False  # whether that is of a bias, where `x` is 1
+    bias: bool = False  # whether the weight is a bias, so that `x` is 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,13 @@ class PhaseSpan:
     """The micro-steps of one phase."""
 
     name: Phase
-    start: int  # start and count: where it begins among all micro-steps, and how many it has
+    start: int  # start and count: its first micro-step, from 0, and how many it has
     count: int
     words: str  # ``"9 products, 3 sums, 3 σ"``
 
 
 def phases_of(steps: Sequence[MicroStep]) -> tuple[PhaseSpan, ...]:
-    """The six phases of a step, in their order."""
+    """Return the six phases of a step, in order."""
     found, start = [], 0
     for name in PHASES:
         mine = [step for step in steps if step.phase == name]
@@ -151,34 +151,34 @@ def _label(step: MicroStep) -> str:
 
 
 def listed(made: NDArray[np.float64], joined: str, count: int, digits: int) -> str:
-    """Numbers of a stage one after the other; of several samples with how they are joined: "mean", "sum"."""
+    """Return numbers of a stage as a list; for several samples, also how they are `joined`: "mean", "sum"."""
     said = ", ".join(digits_of(float(number), digits) for number in made)
     return said if count == 1 else f"{joined} of {count:,} = {said}"
 
 
 def counted(label: str, count: int) -> str:
-    """``"1 product"``, ``"9 products"``; a symbol stays as it is."""
+    """Return a count with its word: ``"1 product"``, ``"9 products"``; a symbol has no plural."""
     plural = "" if count == 1 or label not in _SEVERAL else "s"
     return f"{count:,} {label}{plural}"
 
 
 def _alike(one: Stage, other: Stage) -> bool:
-    """Whether two stages can come about together: calls of one module, or modules that read the same, as q, k and v."""
+    """Return whether two stages share a micro-step: calls of one module, or modules with the same input, as q, k, v."""
     reads, others = ({module_path(name) for name in stage.sources} for stage in (one, other))
     same = module_path(one.name) == module_path(other.name) or (reads == others != set())
     return same and (one.kind, one.outputs) == (other.kind, other.outputs)
 
 
 def module_path(stage: str) -> str:
-    """The path of the module of which a stage is a call: ``"cell"`` of ``"cell (2)"``."""
+    """Return the path of a stage's module: ``"cell"`` for the call ``"cell (2)"``."""
     return re.sub(r" ?\(\d+\)\Z", "", stage)
 
 
-# ---- In which order the weights of a layer get their gradients, and move
+# ---- The numbers that a micro-step shows, and the order of weights
 
 
 def _row_of(stage: Stage, index: int) -> int:
-    """The sum of a layer to which a weight, or its bias, adds; -1: none."""
+    """Return which sum of a layer a weight or bias adds to; -1 for none."""
     for tensor in (stage.weight, stage.bias):
         if tensor is not None and 0 <= index - tensor.start < tensor.size:
             return (index - tensor.start) * stage.outputs // tensor.size
@@ -186,15 +186,15 @@ def _row_of(stage: Stage, index: int) -> int:
 
 
 def call_told(step: MicroStep, opened: Walked) -> str:
-    """The call of a module of which a micro-step tells: the last one that the loss reads."""
+    """Return the call of a module that a micro-step shows: the last one that the loss reads."""
     names = step.stage, *step.other_calls
     return next((name for name in names[::-1] if opened.joined[name].any()), step.stage)
 
 
 def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
-    """By module, the weights that make the number forward of which a micro-step tells, or the one that is back there.
+    """Return, module by module, the weights that make the number that a micro-step of a whole stage shows.
 
-    Only of a whole stage.
+    For a backward micro-step, these are the weights of the same number on the way forward.
     """
     if step.phase == "backward":
         alike = (one for one in opened.micro_steps() if one.phase == "forward" and one.units.size)
@@ -213,7 +213,7 @@ def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
 
 
 def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -> int:
-    """The weight of which gradients and updates tell: of those told of `forward` the one with the largest gradient."""
+    """Return the weight to show: the largest gradient of those that `forward` shows, or else of all."""
     told = np.concatenate([_NONE, *(weights for one in forward for weights in weights_told(one, opened))])
     sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
     mine = np.isin(step.weights, told) & (sizes > 0)
@@ -221,20 +221,20 @@ def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -
 
 
 def outputs_of(opened: Walked) -> NDArray[np.float64]:
-    """What each call of the last module makes of one sample, (calls, outputs); nothing of several samples."""
+    """Return the outputs of one sample, (calls of the last module, outputs); empty for several samples."""
     calls = [stage.name for stage in opened.stages if module_path(stage.name) == module_path(opened.stages[-1].name)]
     known = len(opened.batch) == 1 and len(opened.targets) and opened.rows
     return np.array([opened.rows[name][:, 0] for name in calls] if known else [])
 
 
 def loss_told(opened: Walked) -> tuple[str, str] | None:
-    """The loss of one sample in symbols and with numbers; None of several samples, or where it is any other."""
+    """Return the loss of one sample in symbols and with numbers; None for several samples or an unknown loss."""
     outputs = outputs_of(opened)
     return loss_of(outputs, opened.targets[:, 0], opened.loss) if len(outputs) else None
 
 
 def share_told(step: MicroStep, opened: Walked) -> str:
-    """How a softmax makes the share of which a micro-step forward tells: of a head, or of the loss; else empty."""
+    """Return the equation of the softmax share that a forward micro-step shows, or an empty text."""
     looks = opened.attention(step.stage) if step.formula == SHARES else None
     if looks is not None:
         head, place = looks.which(SHARES, step.column)
@@ -247,9 +247,9 @@ def share_told(step: MicroStep, opened: Walked) -> str:
 
 
 def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
-    """Row by row, each with its bias; `arriving`: as gradients come from the outputs.
+    """Return weights row by row, each row with its bias.
 
-    These come to biases first, then column by column, the last first.
+    With `arriving`, in the order of their gradients: biases first, then column by column, the last first.
     """
     if stage is None or stage.weight is None:
         return weights
@@ -267,17 +267,17 @@ def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
 
 
 EACH = 64
-"""Weights up to which every product, delta, gradient and new weight is a micro-step."""
+"""Up to this many weights, every product, delta, gradient and new weight is a micro-step."""
 MOST_UNITS = 64
-"""Outputs of a stage up to which each of them is one."""
+"""Up to this many outputs of a stage, each is a micro-step."""
 FEW = 8
-"""Numbers of a stage that goes as one, up to which they are written out."""
+"""Up to this many numbers of a stage are written out."""
 MOST_PRODUCTS = 256
-"""Products of all layers together up to which each is one: weights may be used many times."""
+"""Up to this many products of all layers, each is a micro-step: weights may be used many times."""
 
 
 class Walk:
-    """The micro-steps of one step."""
+    """Makes the micro-steps of one step."""
 
     def __init__(self, opened: Opened) -> None:
         self.opened, self.passes = opened, opened._passes
@@ -288,14 +288,14 @@ class Walk:
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
-        self._crossed = dict[str, list[tuple[MicroStep, int]]]()  # by layer, what leads to it, and the row told of
-        self._units = dict[str, int]()  # by module, which of its numbers is told of forward
+        self._crossed = dict[str, list[tuple[MicroStep, int]]]()  # by layer, micro-steps before it with their rows
+        self._units = dict[str, int]()  # by module, which of its numbers is shown forward
         self.formula = self.passes.network.formula if self.one_by_one else None
         self.groups = self._groups()
         self.calls = self._calls()
 
     def steps(self) -> Iterator[MicroStep]:
-        """Every micro-step, in order."""
+        """Yield every micro-step, in order."""
         weights = np.arange(self.n_weights)
         yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
         forward = [step for calls in self.calls for step in self._forward(calls)]
@@ -332,9 +332,9 @@ class Walk:
     # ---- which weights belong to which stage
 
     def _groups(self) -> dict[tuple[str, str], Rows]:
-        """The weights by the first stage that uses them, "" for none; of large networks also by a module of their own.
+        """Return the weights by the first stage that uses them ("" for none), in large networks also by module.
 
-        `using` gets every stage that does.
+        Add every such stage to `using`.
         """
         groups: dict[str, dict[str, list[Rows]]] = {name: {} for name in (*self.rows_of, "")}
         for tensor in (tensor for tensor in self.opened.tensors if tensor.size and not tensor.buffer):
@@ -348,7 +348,7 @@ class Walk:
         return {(name, own): np.concatenate(parts) for name, of in groups.items() for own, parts in of.items()}
 
     def _calls(self) -> list[list[Stage]]:
-        """The stages in their order; of large networks those together that are alike and need not wait for others."""
+        """Return the stages in order; in large networks, similar ones that need not wait come together."""
         if self.one_by_one:
             return [[stage] for stage in self.opened.stages]
         waiting, done, found = [*self.opened.stages], {"input"}, list[list[Stage]]()
@@ -404,7 +404,7 @@ class Walk:
     def _stage(
         self, phase: Phase, words: str, calls: Sequence[Stage], weights: Rows, made: NDArray[np.float64]
     ) -> MicroStep:
-        """All numbers of a stage at once, and what they are where they are few."""
+        """Return the micro-step of all numbers of a stage, which are written out if they are few."""
         said = ""
         if self.one_by_one and 0 < len(made) <= FEW:
             joined = "mean" if phase == "forward" else self.many.partition(" ")[0]
@@ -424,7 +424,7 @@ class Walk:
         )
 
     def about(self, step: MicroStep, index: int) -> MicroStep:
-        """A micro-step of many sums that shows the one to which a weight adds; any other as it is."""
+        """Return a micro-step of many sums with the sum to which a weight adds; any other step unchanged."""
         names = (step.stage, *step.other_calls) if step.phase == "forward" and len(step.units) else ()
         calls = [stage for stage in self.opened.stages if stage.name in names and _row_of(stage, index) >= 0]
         if not calls:
@@ -433,7 +433,7 @@ class Walk:
         return self._with_row(step, stage, self.rows_of[stage.name], _row_of(stage, index))
 
     def _with_row(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
-        """A micro-step of many numbers that shows one of them, or the largest, where that is made of others."""
+        """Return a micro-step of many numbers with the equation of one: of `unit`, or chosen by `_which`."""
         which = unit if unit >= 0 else self._which(step, stage, rows, self.passes.means)
         row, units = int(rows[which]), len(step.units)
         normed = norm_operation(self.passes, stage, which, self.opened.tensors) if units else None
@@ -441,9 +441,9 @@ class Walk:
         return step if found is None else self._with_number(step, found, float(self.passes.means[row]), which, "mean")
 
     def _which(self, step: MicroStep, stage: Stage, rows: Rows, numbers: NDArray[np.float64]) -> int:
-        """Of which number of many a micro-step tells: the wanted class, one that others have told of, or the largest.
+        """Return which of many numbers to show: the target class, the one shown before, or the largest.
 
-        Of a word the same one of each layer, which leads to the largest that attention takes, forward and back.
+        In a word, each layer shows the number that leads to the largest output of attention, there and back.
         """
         count, followed = self._followed
         before = self._units.get(module_path(stage.name), -1)
@@ -463,7 +463,7 @@ class Walk:
 
     @cached_property
     def _followed(self) -> tuple[int, int]:
-        """How many numbers the last attention of a word takes, and which of them the step tells of; -1 of none."""
+        """The number of outputs of the last attention, and which of them to show; (0, -1) without attention."""
         for calls in reversed(self.calls):
             looks = self.opened.attention(self.passes.asked(calls).name)
             if looks is not None:
@@ -471,13 +471,13 @@ class Walk:
         return 0, -1
 
     def _wanted(self, stage: Stage, rows: Rows) -> int:
-        """The class that the loss of one sample wants of a call of the last layer; -1 where it has no shares."""
+        """Return the target class of one sample at a call of the last layer; -1 if the loss has no shares."""
         calls = [own.name for own in self.opened.stages if module_path(own.name) == module_path(stage.name)]
         gap = self._target_difference(int(rows[0])) if self.single else None
         return int(self.opened.targets[calls.index(stage.name), 0]) if gap is not None and "p" in gap.formula else -1
 
     def _with_number(self, step: MicroStep, found: RowOperation, value: float, which: int, joined: str) -> MicroStep:
-        """A micro-step of many numbers that shows one of them."""
+        """Return a micro-step of many numbers that shows number `which`, made as `found` says."""
         whole = (self.single or found.linear) and len(found.factors) <= MOST_TERMS
         factors = found.factors if whole else ()
         said = operated(found.op, factors, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
@@ -485,7 +485,7 @@ class Walk:
         return replace(step, op=found.op, factors=factors, value=value, numbers=said, column=which, formula=formula)
 
     def _with_largest_delta(self, step: MicroStep, stage: Stage) -> MicroStep:
-        """A micro-step of many deltas that shows the largest."""
+        """Return a micro-step of many deltas with the one that `_which` chooses."""
         rows, sums = self.rows_of[stage.name], self.passes.adjoint_sums
         which = self._which(step, stage, rows, sums)
         found = self._derivation(int(rows[which]))
@@ -493,12 +493,12 @@ class Walk:
         return self._with_number(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
-        """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
+        """Yield the operations between modules before a layer (sums, norms, attention), each with one number."""
         between, stage = self.passes.network.between, self.passes.asked(calls)
         if norm_operation(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
         found: dict[tuple[str, bool], list[int]] = {}
-        for row, kind in between.kinds(stage.name).items():  # a norm before another one goes on past the layer too
+        for row, kind in between.kinds(stage.name).items():  # a norm before another one also leads past the layer
             found.setdefault((kind, kind == "norm" and row not in between.reads(stage.name)), []).append(row)
         for kind, apart in (key for key in found if key[0] in BETWEEN):
             mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]
@@ -513,7 +513,7 @@ class Walk:
             yield step
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
-        """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""
+        """Yield the operations of a formula and its loss, except the last: their numbers, or their deltas."""
         program, means, sums = self.passes.network.body.program, self.passes.means, self.passes.adjoint_sums
         names = {k: self._leaf(node) for k, node in enumerate(tape.nodes) if node.code in LEAVES[:2]}
         writer = Writer(tape, names, means.tolist(), ())
@@ -541,14 +541,14 @@ class Walk:
             )  # fmt: skip
 
     def _leaf(self, node: Node) -> str:
-        """What an input, a target or a weight of a formula is called."""
+        """Return the name of an input, a target or a weight of a formula."""
         if node.code == "param":
             return self.opened.name(node.index)
         count = self.opened.tape.n_inputs
         return f"input {node.index}" if node.index < count else f"target {node.index - count}"
 
     def _layer(self, stage: Stage, weight: Tensor, rows: Rows) -> Iterator[MicroStep]:
-        """Products and sums of a linear stage, row by row."""
+        """Yield the products and sums of a linear stage, row by row."""
         of = "" if self.single else f"mean over {len(self.opened.batch):,} samples: "
         for unit, row in enumerate(rows.tolist()):
             parts = []
@@ -570,7 +570,7 @@ class Walk:
             )  # fmt: skip
 
     def _operation(self, row: int, kind: str) -> tuple[str, list[float]]:
-        """The operation of an activation, and what goes into it beside the number that it shows, such as a slope."""
+        """Return the operation of an activation, and its other operands, such as a slope."""
         made = self.passes.network.places.instruction_of(row)
         if made is None:
             return kind, []
@@ -578,7 +578,7 @@ class Walk:
         return op, [float(self.passes.means[other]) for other in made[2][1:]]
 
     def _input(self, index: int, row: int, column: int) -> float:
-        """What a weight of a layer meets at the sum `row`, the mean over the batch."""
+        """Return the input that a weight multiplies at the sum `row`, as the mean over the batch."""
         made = self.passes.network.places.instruction_of(row)
         while made is not None and made[0].kind == "op" and len(made[2]) == 1:  # the rounding of half precision
             made = self.passes.network.places.instruction_of(int(made[2][0]))
@@ -625,14 +625,14 @@ class Walk:
             yield replace(step, op="", column=-1) if pair else step
 
     def _slopes(self, uses: Sequence[Use]) -> Counter[int]:
-        """By the rows that read a number, their derivatives with respect to it."""
+        """Return the derivatives with respect to a number, by the rows that read it."""
         slopes = Counter[int]()
         for use in uses:  # a square reads its number twice
             slopes.update(dict(zip(use.rows.tolist(), self._x(use).tolist(), strict=True)))
         return slopes
 
     def _derivation(self, row: int) -> RowOperation:
-        """How the delta of a row comes from what reads it, in symbols; the factors where one operation does."""
+        """Return how a row's delta comes from its readers, in symbols; with factors if one operation makes it."""
         gap = self._target_difference(row)
         if gap is not None:
             return gap
@@ -681,9 +681,10 @@ class Walk:
         return RowOperation(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
 
     def _ways(self, row: int) -> RowOperation | None:
-        """What comes back to a row from each layer, norm and residual sum that it leads to first, by their names.
+        """Return the parts of a row's delta by the layers, norms and residual sums that they come from.
 
-        None where these are not several, or not all of it; of an RMSNorm what its derivative is made of.
+        None if there is only one part, or they are not the whole delta. For an RMSNorm, the factors of its
+        derivative.
         """
         network, sums, means = self.passes.network, self.passes.adjoint_sums, self.passes.means
         found, slopes, waiting, normed = dict[str, float](), {row: 1.0}, [row], set[int]()
@@ -719,7 +720,7 @@ class Walk:
         return RowOperation(TERMS, tuple(found.values()), " + ".join(found)) if 1 < len(found) <= MOST else None
 
     def _target_difference(self, row: int) -> RowOperation | None:
-        """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""
+        """Return a delta as (number − target) · factor: of squared errors or softmax shares; else None."""
         passes, opened, squared = self.passes, self.opened, self._squared(row)
         if squared is not None and passes.loss_scale == 1:
             (y, t), factor, letter = passes.means[[row, squared[0]]].tolist(), squared[1], "y"
@@ -744,7 +745,7 @@ class Walk:
         return RowOperation(GAP, (y, t, factor), letters, opened.divisor == passes.size)
 
     def _squared(self, row: int) -> tuple[int, float] | None:
-        """The row of the target of a number whose error is squared, and what their difference is multiplied by."""
+        """Return the target's row and the factor of the difference, if a row's error is squared; else None."""
         above, program = list(readers(self.passes.network.body, row)), self.passes.network.body.program
         made = self.passes.network.places.instruction_of(int(above[0].rows[0])) if len(above) == 1 else None
         if made is None or made[0].kind != "squares":
@@ -754,7 +755,7 @@ class Walk:
         return (int(other[0]), 2 * float(made[0].numbers[0])) if other in program.input_rows else None
 
     def _upstream(self, row: int) -> str:
-        """What comes down to a row, in symbols."""
+        """Return the gradient that a row receives, in symbols."""
         above, squared = list(readers(self.passes.network.body, row)), self._squared(row)
         if above and all(use.kind in LAYERS for use in above):
             return "Σ w · δ"
@@ -766,7 +767,7 @@ class Walk:
     # ---- gradients and new weights
 
     def _following(self, tensor: Tensor, stages: Mapping[str, Stage]) -> Iterator[MicroStep]:
-        """Numbers that no optimiser moves, where they follow what the step has computed."""
+        """Yield the updates of numbers that no optimiser moves but that follow the step."""
         path = tensor.name.rpartition(".")[0]
         name = path if path in stages else ""
         places = np.array([k for k in range(tensor.start, tensor.start + tensor.size) if self.opened.follows(k)], int)
@@ -792,7 +793,7 @@ class Walk:
         return MicroStep("gradients", "gradient", words, _NONE, np.array([index]), name, formula, said, value, factors)
 
     def _gradients(self, step: MicroStep, forward: Sequence[MicroStep]) -> MicroStep:
-        """A micro-step of many gradients that shows one, where that is a sum."""
+        """Return a micro-step of many gradients that shows the terms of one."""
         gradient = self.opened.gradient
         index = weight_told(step, forward, self.opened)
         terms, value = self.opened.terms(index, MOST), float(gradient[index])

@@ -1,7 +1,7 @@
-"""`Network`: a recorded model with its loss, lowered so that every stage's rows are there, and where weights are used.
+"""`Network`: a recorded model with its loss, lowered with the rows of every stage; its uses of weights.
 
-A weight of a layer meets an input, so delta is the upstream gradient of the sum and x that input; a bias meets 1. A
-weight that any other operation reads meets that operation's own derivative by it.
+In a layer, delta is the upstream gradient of the sum, and x the input that the weight multiplies; a bias has x = 1.
+If another operation reads a weight, x is its derivative with respect to the weight.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Rows = NDArray[np.int64]
 Factor = Callable[[Float, Float], Float]
 
 
-# ---- What a row is made of, whatever its instruction is
+# ---- The operands of a row, for every kind of instruction
 
 
 def _parts(i: Instruction) -> Rows:
-    """The rows that an instruction reads, (parts, operands); :func:`_made` says which rows a part makes."""
+    """Return the rows that an instruction reads, (parts, operands); see :func:`_part_rows` for what a part makes."""
     if i.kind in ("op", "batch_mean", "gather"):
         return i.args.T
     if i.kind == "product":
@@ -43,7 +43,7 @@ def _parts(i: Instruction) -> Rows:
 
 
 def _part_rows(i: Instruction, part: int, parts: int) -> Rows:
-    """The rows that are made of one of the parts: several of a layer, one a position of an output apart."""
+    """Return the rows that one of the parts makes: in a layer, one of each output."""
     if i.kind == "gather":
         return i.dst + part * len(i.weights) + np.arange(len(i.weights))
     return np.arange(i.dst + part, i.dst + i.count, parts)
@@ -56,21 +56,20 @@ def _part_rows(i: Instruction, part: int, parts: int) -> Rows:
 class Use:
     """One place where a program reads a weight."""
 
-    # ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), ``"gather"`` (a number may choose
-    # it: x is 1 where it does, else 0), or the name of the operation that reads it
+    # ``"weight"`` (it multiplies a row), ``"bias"`` (it is added), ``"gather"`` (x is 1 if a number chooses it,
+    # else 0), or the operation that reads it
     kind: str
-    # the rows that delta belongs to; several where a layer stands at several positions; shape (positions,)
+    # the rows whose delta it is; several if a layer is used at several positions; shape (positions,)
     rows: Rows
-    read: Rows | None  # the rows that are x; None where x is no row
-    # what meets the weight, from all rows (n_rows, lanes) and theta: shape (positions, lanes), or one that
-    # broadcasts to it
+    read: Rows | None  # the rows that are x; None if x is no row
+    # computes x from all rows (n_rows, lanes) and theta: (positions, lanes), or what broadcasts to it
     factor: Factor
-    # 1, or the derivative by the weight of a number made of weights alone that is used here in its place
+    # 1, or the derivative of a number made of weights alone, which is used here, with respect to the weight
     through: float = 1.0
-    weights: Rows | None = None  # of a row that a layer reads the parameters that multiply it, one a row
+    weights: Rows | None = None  # of a row that a layer reads: the parameters that multiply it
 
     def x(self, values: Float, theta: Float) -> Float:
-        """What delta is multiplied by."""
+        """Return x, with which delta is multiplied."""
         found = self.factor(values, theta)
         return found if self.through == 1.0 else found * self.through
 
@@ -84,7 +83,7 @@ def _one(values: Float, theta: Float) -> Float:
 
 
 def uses_in(program: RowProgram, index: int) -> Iterator[Use]:
-    """Every use of parameter `index` of a program, in its order; those that no gradient comes to left out."""
+    """Yield every use of parameter `index` in a program, in order, except those that no gradient reaches."""
     ones = program.program.constant_rows[program.program.constants == 1.0]
     for i in program.program.instructions:
         if not program.program.needs_gradient[i.dst]:
@@ -108,7 +107,7 @@ def uses_in(program: RowProgram, index: int) -> Iterator[Use]:
 
 
 def _multiplied(i: Instruction, index: int) -> Iterator[tuple[Rows, Rows]]:
-    """The sums of which a parameter is a weight, and the rows that it multiplies there."""
+    """Yield the sums in which a parameter is a weight, and the rows that it multiplies there."""
     if i.kind == "dot":
         for k in np.flatnonzero(i.weights == index):
             yield i.dst + np.array([k // i.terms]), i.args.ravel()[k : k + 1]
@@ -119,7 +118,7 @@ def _multiplied(i: Instruction, index: int) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _of_output(i: Instruction, output: int, positions: int) -> Rows:
-    """The rows of one output of a layer: one, or one a position."""
+    """Return the rows of one output of a layer, one per position."""
     return i.dst + output * positions + np.arange(positions)
 
 
@@ -128,7 +127,7 @@ def _where_it_is(ids: Rows, number: int) -> Factor:
 
 
 def readers(program: RowProgram, row: int) -> Iterator[Use]:
-    """The uses of a row, as of a weight that stands in a row of its own; a place in one after the other."""
+    """Yield the uses of a row, as if it were a weight; one for each operand that the row is."""
     if row == program.program.loss:
         yield Use("loss", np.array([row]), None, _one)
     rows, numbers = program.readers
@@ -146,14 +145,14 @@ def readers(program: RowProgram, row: int) -> Iterator[Use]:
 
 
 def _weights(i: Instruction, part: int, k: int) -> Rows | None:
-    """The parameters that multiply the k-th operand of a layer."""
+    """Return the parameters that multiply the k-th operand of a layer; None for other instructions."""
     if i.kind not in LAYERS:
         return None
     return i.weights[part * i.terms + k : part * i.terms + k + 1] if i.kind == "dot" else i.weights + k
 
 
 def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Rows | None, Factor]:
-    """The derivative of a row by the k-th of its operands, and the rows that it is, where it is rows."""
+    """Return the rows that are a row's derivative with respect to its k-th operand, or None; and its function."""
     i, own = step.instruction, int(operands[k])
     opposite = operands[[(k + len(operands) // 2) % len(operands)]]  # of pairs: the other one
 
@@ -183,7 +182,7 @@ def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Ro
 
 
 def slopes(prologue: RowProgram, values: Float, theta: Float, index: int) -> Iterator[tuple[int, float]]:
-    """Which outputs of a program of parameters depend on parameter `index`, and their derivatives by it."""
+    """Yield the outputs of a program that depend on parameter `index`, with their derivatives."""
     tangent: dict[int, float] = {}
     waiting: list[int] = []
 
@@ -207,7 +206,7 @@ def slopes(prologue: RowProgram, values: Float, theta: Float, index: int) -> Ite
 
 
 def depending(program: RowProgram) -> NDArray[np.bool_]:
-    """Which rows of a program depend on a parameter, through operands that have a derivative; shape (n_rows,)."""
+    """Return which rows of a program depend differentiably on a parameter, shape (n_rows,)."""
     found = np.zeros(program.program.n_rows, bool)
     for step in program.steps:
         i, parts = step.instruction, _parts(step.instruction)
@@ -219,7 +218,7 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
 
 
 def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """The gradient (P,) by the weights, of that by `theta`, which has the numbers made of them behind them."""
+    """Turn the gradient of `theta` (weights, then numbers made of them) into that of the weights, (P,)."""
     n = runner.plan.n_parameters
     if runner.prologue is not None and before is not None:
         adjoints = np.zeros_like(before)
@@ -228,25 +227,24 @@ def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient
     return gradient[:n]
 
 
-# ---- `Places`: of which stage a row of a lowered model is, and which of its outputs
+# ---- `Places`: the stage of each row of a lowered model, and which of its outputs the row is
 
 
 LOSS = "loss"
 INSIDE = -1
-"""In the place of a unit: a row on the way to the stage's outputs."""
+"""The unit of a row on the way to the stage's outputs."""
 
 
 class Place(NamedTuple):
-    """Rows of one stage."""
+    """A stage, and which of its outputs some rows are."""
 
-    # its name, ``"input"`` for the sample (and what is made of it alone), ``"loss"`` for what follows the
-    # outputs
+    # its name; ``"input"`` for the sample and what it alone makes, ``"loss"`` for what follows the outputs
     stage: str
-    units: tuple[int, ...]  # which of its outputs each row is, -1 for a row inside the stage
+    units: tuple[int, ...]  # which of its outputs each row is; `INSIDE` for a row on the way to them
 
 
 class Places:
-    """Looks rows up."""
+    """Finds the place of rows."""
 
     def __init__(self, program: Program, stages: Mapping[str, Rows]) -> None:
         self._names = [*stages, INPUT, LOSS]
@@ -262,9 +260,9 @@ class Places:
             self._claim_below(rows[new].tolist(), stage)
 
     def instruction_of(self, row: int) -> tuple[Instruction, int, Rows] | None:
-        """The instruction that makes a row, of which part of what it reads, and the rows that this is.
+        """Return the instruction that makes a row, the number of its part, and the rows of that part.
 
-        None for an input and what is made of no rows.
+        None for an input, and for an instruction that reads no rows.
         """
         number = int(np.searchsorted(self._first, row, "right")) - 1
         i, parts = self._instructions[number], self._parts[number]
@@ -274,12 +272,12 @@ class Places:
         return i, part, parts[part]
 
     def inside(self, stage: str) -> list[int]:
-        """The rows on the way to a stage's outputs, operands first."""
+        """Return the rows on the way to a stage's outputs, operands first."""
         found: list[int] = np.flatnonzero((self._owner == self._names.index(stage)) & (self._unit == INSIDE)).tolist()
         return found
 
     def _claim_below(self, stack: list[int], stage: int) -> None:
-        """What rows are made of and belongs to nobody yet is inside their stage."""
+        """Give a stage the rows below `stack` that belong to no other one."""
         seen: set[tuple[int, int]] = set()  # the rows of a layer share their operands
         while stack:
             found = self.instruction_of(stack.pop())
@@ -290,14 +288,14 @@ class Places:
                 stack += fresh.tolist()
 
     def apart(self, rows: Rows) -> Iterator[tuple[Place, Rows]]:
-        """The stages that `rows` are of, each with where its own stand among them."""
+        """Yield the place of `rows` in each stage, and the indices of its own rows among them."""
         owners = self._owner[rows]
         for owner in np.unique(owners).tolist():
             own = np.flatnonzero(owners == owner)
             yield Place(self._names[owner], tuple(self._unit[rows[own]].tolist())), own
 
     def place_of(self, rows: Iterable[int]) -> Place:
-        """The place of `rows`: the stage that the first of them with a unit is of; others may be a border's zeros."""
+        """Return the place of `rows`: the stage of the first with a unit; others may be the zeros of a border."""
         found = np.fromiter(rows, np.int64)
         units = np.flatnonzero(self._unit[found] != INSIDE)
         owner = self._owner[found]
@@ -305,19 +303,19 @@ class Places:
         return Place(self._names[stage], tuple(np.where(owner == stage, self._unit[found], INSIDE).tolist()))
 
 
-# ---- `Network`: a recorded model with its loss, lowered so that every stage's rows are there, in float64
+# ---- `Network`: a recorded model with its loss, lowered in float64 with the rows of every stage
 
 
 MOST_NODES = 64
-"""Up to which a formula is looked at node by node."""
+"""Up to this many nodes, a formula is shown node by node."""
 LEAVES = ("input", "param", "const")
-"""Codes of nodes that read none."""
+"""Codes of nodes that read no other nodes."""
 BLOCK_BYTES = 4 << 20
-"""Rows and adjoints of the samples that go through together: about what a processor has close by."""
+"""Bytes of rows and adjoints of samples that are computed together, for a processor's cache."""
 
 
 class Network:
-    """Programs of one model, made when the first step is opened, never by the thread that trains."""
+    """The programs of one model, made when the first step is opened, never by the thread that trains."""
 
     def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:
         self.tape, self.kernel, self._tapped = tape, kernel, stages
@@ -325,12 +323,12 @@ class Network:
         self._encoders: dict[np.dtype[Any], PlanRunner] = {}
 
     def another(self) -> Network:
-        """The same with programs of its own, for another thread."""
+        """Return a copy with programs of its own, for another thread."""
         return Network(self.tape, self._tapped, self.kernel)
 
     @cached_property
     def formula(self) -> Tape | None:
-        """The tape of a formula, whose nodes are the rows of the body one by one; None of any other network."""
+        """The tape of a formula, whose nodes are the rows of the body; None for any other network."""
         return None if self._formula is None else self._formula[0]
 
     @cached_property
@@ -344,40 +342,40 @@ class Network:
 
     @cached_property
     def runner(self) -> PlanRunner:
-        """The whole plan."""
+        """The whole plan, ready to run in float64."""
         return PlanRunner(lower(self.tape) if self._formula is None else self._formula[1], np.float64)
 
     @property
     def body(self) -> RowProgram:
-        """What every sample goes through."""
+        """The program that runs for every sample."""
         return self.runner.body
 
     @cached_property
     def lanes(self) -> int:
-        """Samples that go through together: all of a batch where they depend on each other."""
+        """The number of samples that are computed together: the whole batch if they depend on each other."""
         if self.body.program.couples:
             return sys.maxsize
         return min(lanes_in_workspace(self.body.lane_bytes), max(FEWEST_LANES, BLOCK_BYTES // self.lane_bytes))
 
     @property
     def lane_bytes(self) -> int:
-        """What rows and adjoints of one sample take."""
+        """Bytes of rows and adjoints of one sample."""
         return 2 * self.body.program.n_rows * 8
 
     @cached_property
     def rows_of(self) -> dict[str, Rows]:
-        """The rows of the program that each stage is."""
+        """The rows of the program by stage."""
         program = self.body.program
         return {stage.name: program.outputs if n == OUTPUTS else program.taps[n][1] for stage, n in self._tapped}
 
     @cached_property
     def before_weights(self) -> dict[str, NDArray[np.bool_]]:
-        """By stage, which of its rows no weight stands before: nobody needs their deltas, so there are none."""
+        """Masks, by stage, of rows that no weight stands before: their deltas are left out."""
         learnt = depending(self.body)
         return {name: ~learnt[rows] for name, rows in self.rows_of.items()}
 
     def encoded(self, numbers: NDArray[Any], dtype: np.dtype[Any]) -> Float:
-        """`numbers` (inputs and targets, samples) with the features below them, in float64."""
+        """Return `numbers` (inputs and targets, samples) with the features below them, in float64."""
         if self.runner.encoder is not None:
             runner = self._encoders.get(dtype) or self._encoders.setdefault(dtype, PlanRunner(self.runner.plan, dtype))
             numbers = runner.encode(numbers)
@@ -385,25 +383,25 @@ class Network:
 
     @cached_property
     def places(self) -> Places:
-        """Of which stage each row of the body is."""
+        """The places of the body's rows."""
         return Places(self.body.program, self.rows_of)
 
     @cached_property
     def between(self) -> BetweenModules:
-        """What the body makes between modules."""
+        """The operations between modules in the body."""
         return BetweenModules(self.places, self.rows_of, {*self.body.program.constant_rows.tolist()})
 
 
 class SampleGradient:
-    """Forward and backward of single samples on own arrays, by a run's network of now or a former one."""
+    """Computes gradients of single samples on its own arrays, with a run's present or former network."""
 
     def __init__(self, forward: Forward) -> None:
         self._forward, self._runner = forward, PlanRunner(forward.plan, np.float64)
 
     def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
+        """Return the gradient (P,) of one sample's loss at flat `values` (P,); sample (n_in,), target (n_out,).
 
-        As `evaluate` has that loss: a mean over weighted targets divides by the sample's own weight.
+        As in `evaluate`, a mean over weighted targets divides by the sample's own weight.
         """
         runner, body = self._runner, self._runner.body
         numbers = np.concatenate([np.ravel(sample), np.ravel(target)]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""`Opened`: one training step, opened: forward, loss, deltas, gradient and the optimiser's rule, in float64."""
+"""`Opened`: one training step with all its intermediate numbers, in float64."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
 WINDOWED = ("conv", "max", "weighted")
-"""Instructions that make a number of some numbers of a picture."""
+"""Kinds of instructions that read a window of a map."""
 POINTS = 33
 REACH = 4.0
-"""So many times as far as the step goes the range of a weight reaches at least."""
+"""The values of `loss_along` reach at least this many times as far as the step moves the weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Along:
-    """The loss of one batch along one weight, `value` before the step and `after` it (NaN where not known).
+    """The loss of one batch along one weight; the other weights stay.
 
-    `losses` are in the run's dtype, at each of `weights` (points,), which rise; the other weights stay. `loss` and
-    `slope`, the gradient, are those at `value`, in float64.
+    `losses`, in the run's dtype, belong to the rising `weights` (points,). `value` is the weight before the step,
+    `after` that after it (NaN if unknown). `loss` and its gradient `slope` are those at `value`, in float64.
     """
 
     index: int
@@ -49,20 +49,20 @@ class Along:
 
     @property
     def tangent(self) -> Float:
-        """The losses by the gradient alone: a straight line through the loss of now."""
+        """The losses that the gradient alone predicts, shape (points,): the tangent at `value`."""
         return self.loss + self.slope * (self.weights - self.value)
 
 
 class Window(NamedTuple):
-    """The numbers that one number of a convolution or a pooling is made of; of a batch all are means."""
+    """The numbers that one output of a convolution or a pooling reads; for a batch, their means."""
 
-    place: Place  # whose they are, and which
-    weights: NDArray[np.int64]  # those of all kernels, and what each makes of the number under it
+    place: Place  # their stage, and their positions in it
+    weights: NDArray[np.int64]  # flat indices, kernel after kernel; `products`: each times its number
     products: Float
 
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
-    """Values around `value`, as far as its tensor's numbers are large, and well beyond `after`."""
+    """Return `points` values around `value`: they span the usual size of `others` and go well beyond `after`."""
     finite = np.abs(others[np.isfinite(others)])
     largest = float(finite.max(initial=0.0))
     usual = largest * float(np.sqrt(np.mean(np.square(finite / largest)))) if largest > 0 else 0.0
@@ -75,7 +75,7 @@ def places(value: float, after: float, others: Float, points: int) -> Float:
 
 @np.errstate(all="ignore")
 def losses_at(taken: StepData, index: int, weights: Float) -> Float:
-    """The loss of the batch with the weight at flat `index` at each of `weights`, as the run's dtype computes it."""
+    """Return the batch's loss with the weight at flat `index` at each of `weights`, in the run's dtype."""
     runner, values, size, held = taken.network.kernel(), taken.values.copy(), len(taken.batch), None
     found, lanes, row = np.zeros(len(weights)), max(1, taken.network.lanes), np.array([runner.plan.body.loss])
     if taken.norm_batch is not None:
@@ -90,30 +90,30 @@ def losses_at(taken: StepData, index: int, weights: Float) -> Float:
 
 
 class Opened:
-    """A step, opened. It holds copies: the run may go on.
+    """One training step with all its intermediate numbers. They are copies: the run may go on.
 
     All numbers are float64, so sums come out as printed; the engine's differ by the rounding of its dtype.
 
     Attributes
     ----------
     step : int
-        Its number, from 1.
+        Number of the step, from 1.
     loss : float
-        Of the batch, at the weights before the step; the run's loss has `penalty` on top.
+        Loss of the batch at the weights before the step; the run's loss adds `penalty`.
     gradient : ndarray of float64, shape (P,)
-        Of that loss: penalties and clipping are part of the rule.
+        Gradient of `loss`: penalties and clipping are part of the rule.
     values : ndarray of float64, shape (P,)
         The weights before the step.
     lr : float
     batch : ndarray of int64, shape (B,)
-        Numbers of its samples in the data, in order; -1 is a sample that is not of the data.
+        Numbers of the samples in the data, in order; -1 for a sample from outside the data.
     trial : bool
-        Whether it is a step with one sample alone, which the run does not do.
+        Whether this is a trial step with one sample alone, which the run does not make.
     rows, deltas : dict of str to ndarray of float64, shape (outputs, shown)
-        By stage: its numbers, and the derivative of the batch's loss with respect to each (NaN where no weight
-        stands before).
+        By stage: its outputs, and the derivative of the batch's loss with respect to each (NaN if no weight stands
+        before).
     shown : int
-        How many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` have: as fit in 32 MB.
+        Number of samples in `rows`, `deltas`, `inputs` and `targets`: the first ones, as many as fit in 32 MB.
     inputs, targets : ndarray of float64, shapes (n_inputs, shown) and (n_targets, shown)
     stages : tuple of Stage
     tensors : tuple of Tensor
@@ -131,7 +131,7 @@ class Opened:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output."""
+        """The stages from input to output."""
         return self._taken.network.stages
 
     @property
@@ -141,19 +141,19 @@ class Opened:
 
     @cached_property
     def values(self) -> Float:
-        """The weights before the step (P,), not to be written to."""
+        """The weights before the step, shape (P,), read-only."""
         values = self._passes.theta[: len(self._taken.values)]
         values.flags.writeable = False
         return values
 
     @cached_property
     def inputs(self) -> Float:
-        """The inputs of the samples shown, (n_inputs, shown)."""
+        """Inputs of the shown samples, shape (n_inputs, shown)."""
         return self._numbers[: self._taken.network.tape.n_inputs]
 
     @cached_property
     def targets(self) -> Float:
-        """The targets of the samples shown, (n_targets, shown)."""
+        """Targets of the shown samples, shape (n_targets, shown)."""
         return self._numbers[self._taken.network.tape.n_inputs :]
 
     @cached_property
@@ -162,48 +162,48 @@ class Opened:
 
     @property
     def own(self) -> EngineStep | None:
-        """What the engine computed, of a step that was opened by its number; None for one yet to be done."""
+        """The numbers that the engine computed in this step; None for a step that is still to come."""
         return self._taken.engine_step
 
     @property
     def dtype(self) -> str:
-        """In which the run computes."""
+        """The dtype in which the run computes."""
         return str(self._taken.values.dtype)
 
     @property
     def tape(self) -> Tape:
-        """The model and its loss, as recorded."""
+        """The recorded model with its loss."""
         return self._taken.network.tape
 
     @property
     def divisor(self) -> float:
-        """What the sum of the samples' terms is divided by: the batch size, 1 for sums, or summed weights."""
+        """The divisor of the sum over samples: the batch size, 1 for summed losses, or summed weights."""
         return self._taken.divisor
 
     # ---- one weight
 
     def index(self, weight: Any) -> int:
-        """Flat index of a Weight, a name as ``"0.weight[2][1]"``, or an index; InputError if it is not here."""
+        """Return the flat index of a Weight, a name as ``"0.weight[2][1]"``, or an index; else InputError."""
         return index_of(self._taken.tensors, self._taken.network.tape, weight)
 
     def name(self, weight: Any) -> str:
-        """Its name, as ``0.weight[2][1]``."""
+        """Return the name of a weight, such as ``0.weight[2][1]``."""
         return weight_name(self._taken.tensors, self.index(weight))
 
     def terms(self, weight: Any, most: int = MOST) -> Terms:
-        """What the gradient of one weight is the sum of: ``delta * x``, by sample, position and use.
+        """Return the terms ``delta * x`` of one weight's gradient, by sample, position and use.
 
-        At most `most` are listed; the sums are of all.
+        At most `most` terms are listed; sums include all.
         """
         return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
 
     def follows(self, weight: Any) -> bool:
-        """Whether a number is no weight, and moves after what the step computes: a statistic, or the loss scale."""
+        """Return whether a number is no weight but follows the step: a running statistic or the loss scale."""
         index = self.index(weight)
         return index in self._followed and not self._taken.frozen[index]
 
     def made(self, index: int) -> GradientTerms:
-        """How many terms the gradient of the weight at a flat index has, and the factors of a single one."""
+        """Return how many terms the gradient of a weight (flat index) has, with the factors if there is only one."""
         terms = self.terms(index, 1)
         if terms.count != 1:
             return GradientTerms(terms.count)
@@ -212,18 +212,19 @@ class Opened:
         )
 
     def products(self, index: int) -> Float | None:
-        """What each sample of the batch asks of a weight (B,), not yet divided; None where it is used several times."""
+        """Return each sample's undivided term of a gradient (B,); None if a sample uses the weight several times."""
         terms = self.terms(index, len(self.batch))
         return terms.products * self.divisor if terms.count == len(self.batch) else None
 
     def varies(self, index: int) -> bool:
-        """Whether a weight meets different numbers in the samples, unlike a bias."""
+        """Return whether the x of a weight's gradient varies over samples; a bias's does not."""
         return bool(np.ptp(self.terms(index, len(self.batch)).array["x"]))
 
     def of_samples(self, step: MicroStep, index: int = -1) -> str:
-        """How the number of a micro-step comes of those of the samples of a batch; of gradients that of a weight.
+        """Return a micro-step's number as an equation over samples: ``"(0.53 + 0.41 + rest 0.75) / 9 = 0.1875"``.
 
-        ``"(0.53 + 0.41 + rest 0.75) / 9 = 0.1875"``; empty of a single sample, and where it is not known.
+        `index` is the weight of a gradient. Empty for a single sample, and if the samples' numbers are
+        unknown.
         """
         passes, back, network = self._passes, step.phase == "backward", self._taken.network
         if passes.size == 1:
@@ -247,9 +248,9 @@ class Opened:
         return of_samples(found * self.divisor if back else found, divisor, step.value)
 
     def update(self, weight: Any) -> Update:
-        """What the optimiser makes of one weight: its own recorded rule with every number.
+        """Return what the optimiser does to one weight: its recorded rule with every number.
 
-        StateError where the optimiser's state before this step is not known; see :meth:`Run.open`.
+        Raises StateError if the optimiser's state before this step is unknown; see :meth:`Run.open`.
         """
         index = self.index(weight)
         if index not in self._updates:
@@ -258,7 +259,7 @@ class Opened:
 
     @cached_property
     def skipped(self) -> bool:
-        """Whether the step moves nothing: float16 cannot hold its gradient, and the loss scale is halved instead."""
+        """True if the step moves no weight: its gradient overflows float16, so the loss scale is halved."""
         return self._taken.skips and not np.isfinite(self.gradient[self._taken.trained]).all()
 
     def _update(self, index: int) -> Update:
@@ -278,7 +279,7 @@ class Opened:
 
     @cached_property
     def _followed(self) -> dict[int, float]:
-        """Numbers that the step changes beside the weights, and what they become, in the run's dtype."""
+        """New values of numbers that the step changes besides weights, by flat index, in the run's dtype."""
         taken, tracks = self._taken, self._taken.network.body.program.tracks
         after = taken.values.copy()
         size = len(taken.batch) if taken.norm_batch is None else taken.norm_batch.shape[1]
@@ -292,14 +293,14 @@ class Opened:
         return found
 
     def line(self, weight: Any) -> tuple[Line, ...]:
-        """The lines of :meth:`update` alone."""
+        """Return the lines of :meth:`update` alone."""
         return self.update(weight).lines
 
     def met(self) -> tuple[Float, Float]:
-        """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
+        """Return the factor of each weight forward and backward: two arrays (P,), NaN for none.
 
-        Of a batch they are its means. Of a convolution it is the window that makes the largest number, and on the way
-        back has the largest delta. Of a layer that is called several times it is the last call that the loss reads.
+        For a batch they are means. For a convolution they belong to the window with the largest output, backward with
+        the largest delta. For a layer with several calls they belong to the last call that the loss reads.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
         means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls()
@@ -327,7 +328,7 @@ class Opened:
         return x[: len(self.values)], delta[: len(self.values)]
 
     def _other_calls(self) -> NDArray[np.bool_]:
-        """Which rows are of a layer that is called several times, but not of the last call that the loss depends on."""
+        """Return a mask of the rows of repeated calls, except each layer's last call that the loss reads."""
         network, sums = self._taken.network, self._passes.adjoint_sums
         calls = dict[int, list[NDArray[np.int64]]]()
         for stage in network.stages:
@@ -341,7 +342,7 @@ class Opened:
         return other
 
     def window(self, stage: str, unit: int) -> Window | None:
-        """What a convolution or a pooling makes a number of; None of any other stage."""
+        """Return the window that makes one number of a convolution or a pooling; None for any other stage."""
         made, passes = (
             self._passes.network.places.instruction_of(int(self._passes.network.rows_of[stage][unit])),
             self._passes,
@@ -354,7 +355,7 @@ class Opened:
         return Window(passes.network.places.place_of(operands), weights.ravel(), products.ravel())
 
     def passed_on(self, step: MicroStep) -> tuple[NDArray[np.int64], Float]:
-        """The terms w · δ of the δ of which a micro-step backward tells: flat indices of the weights, and the terms."""
+        """Return flat indices of weights, and their terms w · δ of the delta that a backward micro-step shows."""
         row, body = int(self._rows_told(step)[step.column]), self._taken.network.body
         while len(above := [*readers(body, row)]) == 1 and above[0].weights is None and above[0].kind != "loss":
             row = int(above[0].rows[0])
@@ -363,9 +364,10 @@ class Opened:
         return weights, self._passes.theta[weights] * np.concatenate([np.zeros(0), *(deltas for _, deltas in found)])
 
     def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
-        """On which maps what a micro-step tells of comes about: a δ and those that hand it on; of a gradient δ and x.
+        """Return the places on maps from which the number of a micro-step comes.
 
-        The gradient is that of the weight at `index`. A stage that makes no maps is left out.
+        A delta comes from itself and those that pass it on; the gradient of the weight at `index` from its delta and
+        x. Stages without maps are left out.
         """
         network, found = self._taken.network, list[Any]()
         if step.phase == "gradients" and index >= 0 and len(uses := self._passes.uses_of(index)) == 1:
@@ -381,13 +383,13 @@ class Opened:
         ]
 
     def _rows_told(self, step: MicroStep) -> NDArray[np.int64]:
-        """The rows of the call of a stage of which a micro-step tells; none of no stage."""
+        """Return the rows of the stage call that a micro-step shows; empty if it has no stage."""
         calls = [stage for stage in self.stages if stage.name in (step.stage, *step.other_calls)]
         return self._taken.network.rows_of[self._passes.asked(calls).name] if calls else np.zeros(0, np.int64)
 
     @property
     def penalty(self) -> float:
-        """What the run's loss has on top of that of the batch, at the weights before the step."""
+        """The penalty that the run's loss adds to `loss`, at the weights before the step."""
         weights = sum(tensor.size for tensor in self.tensors if not tensor.buffer)
         return self._taken.limits.penalty(self.values[:weights])
 
@@ -406,17 +408,17 @@ class Opened:
         return state
 
     def moves(self, weight: Any) -> bool:
-        """Whether the optimiser moves a weight in this step: it holds it, it is not frozen and the loss reads it."""
+        """Return whether the optimiser moves a weight in this step: held, not frozen, and read by the loss."""
         return bool(self._taken.trained[self.index(weight)]) and not self.skipped
 
     def loss_along(self, weight: Any, points: int = POINTS) -> Along:
-        """What if: the loss of this batch against one weight alone, with the tangent that its gradient says.
+        """Return the loss of this batch along one weight, with the tangent that its gradient predicts.
 
         Parameters
         ----------
         points : int
-            How many values of the weight, at least 3. They reach as far as the weights of its tensor are large, and
-            beyond the new value; an odd number has the weight itself in the middle.
+            Number of values of the weight, at least 3. They span the usual size of its tensor's weights and go beyond
+            the new value. An odd number puts the weight itself in the middle.
         """
         taken, index = self._taken, self.index(weight)
         points = integer("loss_along: points", points, 3, 1 << 16)
@@ -429,17 +431,17 @@ class Opened:
         return Along(index, weights, losses, value, after, self.loss, float(self.gradient[index]))
 
     def outer_products(self, stage: str, counts: Iterable[int] | None = None) -> Iterator[OuterProduct]:
-        """The gradient of a linear stage as a sum of outer products, one sample of the batch after another.
+        """Yield the gradient of a linear stage as a sum of outer products, sample after sample.
 
-        `counts` says after how many samples the sum is wanted (default: after each); the last one comes in
-        any case. Its `total` is what this call of the layer gives to the gradient of its weights.
+        `counts` are the numbers of samples after which the sum is yielded (default: each), and after the last in any
+        case. Its `total` is what this call of the layer adds to the gradient of its weights.
 
         Raises
         ------
         UnknownNameError
-            No such stage.
+            If there is no such stage.
         InputError
-            It is no layer of weighted sums.
+            If the stage is not linear.
         """
         found = next((s for s in self.stages if s.name == text(stage, "outer_products: stage")), None)
         if found is None:
@@ -455,29 +457,29 @@ class Opened:
         wanted = None if counts is None else frozenset(integer("outer_products: a count", c, 1) for c in counts)
         return products_of(self._passes, rows, made[2], self.batch, wanted)
 
-    # ---- small steps
+    # ---- micro-steps
 
     def micro_steps(self) -> tuple[MicroStep, ...]:
-        """The step as small ones: zero, forward, loss, backward, gradients, update.
+        """Return the step as micro-steps: zero, forward, loss, backward, gradients, update.
 
-        Up to 64 weights each product, sum, delta, gradient and update is one; larger networks go by stages.
+        Up to 64 weights, each product, sum, delta, gradient and update is one; larger networks go by stages.
         """
         if self._steps is None:
             self._steps = tuple(Walk(self).steps())
         return self._steps
 
     def about(self, step: MicroStep, weight: Any) -> MicroStep:
-        """One of the micro-steps, of many sums told of the one to which a weight adds, in place of the largest."""
+        """Return a micro-step of many sums with the sum to which a weight adds, instead of the largest."""
         return Walk(self).about(step, self.index(weight))
 
     def phases(self) -> tuple[PhaseSpan, ...]:
-        """The six phases of :meth:`micro_steps`: where each begins, how many it has, and what they are in words."""
+        """Return the six phases of :meth:`micro_steps`: start, number of micro-steps, and words."""
         return phases_of(self.micro_steps())
 
     def attention(self, stage: str, *, back: bool = False) -> Attention | None:
-        """How a position looks at others on the way to a layer, one of `stages`, or what comes `back` to that.
+        """Return how one position attends to others before the layer `stage`; with `back`, the deltas of that.
 
-        None where the layer reads no attention, or the step is of several samples.
+        None if the layer reads no attention, or the step has several samples.
         """
         looks = self._taken.network.between.attention_rows(stage) if len(self.batch) == 1 else None
         if looks is None:
@@ -493,7 +495,7 @@ class Opened:
 
     @cached_property
     def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:
-        """What reads the last attention, its weights; which micro-steps bring shares, values and deltas of both."""
+        """The stage and weights that read the last attention; micro-steps of its shares, values and their deltas."""
         steps, stages = [*enumerate(self.micro_steps(), 1)], {stage.name: stage for stage in self.stages}
         made = {step.formula: at for at, step in steps if step.phase == "forward"}
         if not made.keys() >= {SHARES, VALUES}:
@@ -506,7 +508,7 @@ class Opened:
         return reader, weights, (made[SHARES], made[VALUES], next(own, last), last)
 
     def looking(self, at: int) -> AttentionState | None:
-        """Who looks at whom in the last attention after micro-step `at`, from 1; None where nobody does."""
+        """Return the state of the last attention after micro-step `at`, from 1; None without attention."""
         found = None if self._attending is None else self.attention(self._attending[0].name)
         if found is None or self._attending is None:
             return None
@@ -523,35 +525,35 @@ class Opened:
 
     @cached_property
     def means(self) -> dict[str, Float]:
-        """By stage, the mean of its numbers over the whole batch, (outputs,)."""
+        """The mean of each stage's outputs over the whole batch, by stage, shape (outputs,)."""
         return {name: self._passes.means[rows] for name, rows in self._taken.network.rows_of.items()}
 
     @cached_property
     def data_means(self) -> dict[str, Float]:
-        """The same of the numbers of ``input`` and ``target``."""
+        """The means of ``input`` and ``target`` over the whole batch."""
         data = self._taken.numbers(slice(None)).mean(axis=1, dtype=np.float64)  # without a copy of a large batch
         count = self._taken.network.tape.n_inputs
         return {"input": data[:count], "target": data[count:]}
 
     @cached_property
     def delta_sums(self) -> dict[str, Float]:
-        """By stage, the sum of its deltas over the whole batch, (outputs,): of a mean loss, the samples' mean."""
+        """Sums of deltas over the batch, by stage, (outputs,): for a mean loss, these are means."""
         before, sums = self._taken.network.before_weights, self.adjoint_sums
         return {name: np.where(before[name], np.nan, own) for name, own in sums.items()}
 
     @cached_property
     def adjoint_sums(self) -> dict[str, Float]:
-        """The same, with numbers that no weight stands before too."""
+        """As `delta_sums`, but also with numbers that no weight stands before."""
         return {name: self._passes.adjoint_sums[rows] for name, rows in self._taken.network.rows_of.items()}
 
     @property
     def joined(self) -> dict[str, Float]:
-        """The same, by the name that a recorded step has it."""
+        """`delta_sums`, under the name that a `RecordedStep` has for it."""
         return self.delta_sums
 
     @cached_property
     def new_values(self) -> Float:
-        """The weights after the step (P,), in float64; those that the optimiser leaves alone are as before."""
+        """The weights after the step, shape (P,), in float64."""
         after = self.values.copy()
         if not self.skipped:
             after = moved(self._taken, after, self.gradient, list(self._state.values()))

@@ -1,4 +1,4 @@
-"""Forward and backward of one opened batch in float64, in blocks, and the sums that its gradients are."""
+"""Forward and backward of one opened batch in float64, in blocks of samples, and the terms of its gradients."""
 
 from __future__ import annotations
 
@@ -23,63 +23,61 @@ from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineStep:
-    """What the engine itself computed in a step that is done."""
+    """The engine's own numbers of a step that is done."""
 
     engine: str  # its name
     loss: float
-    # gradient and values: in the run's dtype; `values` are those at which one stands after the step, edits
-    # made there included; shape (P,)
+    # gradient and values: in the run's dtype, shape (P,); `values` are the weights after the step and its edits
     gradient: FloatArray
     values: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepData:
-    """One step's numbers: copies, or arrays that nobody writes to."""
+    """The numbers of one step: copies, or arrays that are never written to."""
 
-    step: int  # which step it is, from 1: steps done before it, and one
-    lr: float  # lr and t: what the optimiser's rule reads: the learning rate, and its own count of steps
+    step: int  # number of the step, from 1
+    lr: float  # lr and t: the learning rate that the optimiser's rule reads, and its own count of steps
     t: float
     values: FloatArray  # the weights before the step, in the run's dtype; shape (P,)
-    # the optimiser's state before the step; None where it is not known (at a step where the run does not
-    # stand)
+    # the optimiser's state before the step; None if unknown (at a step where the run does not stand)
     state: dict[str, NDArray[Any]] | None
-    skips: bool  # whether the step is taken back where its gradient is not finite: the loss scale is halved then
-    trained: BoolArray  # trained and frozen: which weights the step moves; which are frozen by hand; shape (P,)
+    skips: bool  # whether a gradient that is not finite undoes the step and halves the loss scale
+    trained: BoolArray  # trained and frozen, shape (P,): the weights that the step moves, those frozen by hand
     frozen: BoolArray
     data: Data  # inputs and targets, in the run's dtype; shape (numbers of a sample, N)
-    # columns of `data` that the step learns from; -1 is a sample that is not of the data; shape (B,)
+    # columns of `data` in the batch; -1 for a sample from outside the data; shape (B,)
     batch: NDArray[np.int64]
-    columns: NDArray[np.int64] | None  # the same where they are to be picked out of `data`; None: all of it, in order
-    arithmetic: np.dtype[Any]  # in which the engine computes: the run's, but for objects of Python's floats
+    columns: NDArray[np.int64] | None  # the columns to pick out of `data`; None: all of it, in order
+    arithmetic: np.dtype[Any]  # the engine's dtype: the run's, except for objects, which are Python's floats
     reduction: str
-    share: Share | None  # as that of :class:`~scalarviz.engine.problem.Problem`
+    share: Share | None  # as in :class:`~scalarviz.engine.problem.Problem`
     optimizer: str  # class name
-    # the update of one weight of each parameter group as recorded, with the names of the state that it reads
+    # by parameter group: the recorded update of one weight, and the names of the state that it reads
     rules: tuple[tuple[Tape, tuple[str, ...]], ...]
-    update: Plan  # the optimiser's update as engines run it
-    of_group: list[NDArray[Any]]  # the group of each weight; none where there is one alone; shape (P,)
+    update: Plan  # the optimiser's update, as engines run it
+    of_group: list[NDArray[Any]]  # the group of each weight, shape (P,); empty if there is only one
     rates: tuple[float, ...]  # of all groups but the first
     limits: Limits  # penalties and clipping
     tensors: tuple[Tensor, ...]
     network: Network
-    loss_scale: LossScale | None = None  # of a run in float16: how its three numbers change
-    engine_step: EngineStep | None = None  # what the engine computed, where the step is done
+    loss_scale: LossScale | None = None  # for float16: how its three numbers change
+    engine_step: EngineStep | None = None  # the engine's own numbers, if the step is done
     seed: int = 0  # the run's, for dropout masks
-    # inputs and targets of the batch whose means a trial step with one sample takes; they are held still.
-    # None: the step has its own, or needs none
+    # inputs and targets of the batch whose means a trial step with one sample uses as constants; None: the step
+    # has its own means, or needs none
     norm_batch: NDArray[Any] | None = None
 
     def draws(self, place: int) -> Draws:
-        """What dropout masks are drawn from, for the samples of the batch from `place` on."""
+        """Return the random draws of dropout masks, for the samples of the batch from `place` on."""
         return Draws(self.seed, self.step - 1, place)
 
     def group(self, index: int) -> int:
-        """The parameter group of a weight."""
+        """Return the parameter group of a weight."""
         return int(self.of_group[0][index]) if self.of_group else 0
 
     def theta(self, gradient: FloatArray, group: int = 0) -> tuple[float, ...]:
-        """The numbers of the rule: rate, step, and what a gradient (P,) whose length is limited is multiplied by."""
+        """Return the rule's numbers: learning rate, step, and with clipping the factor of the gradient (P,)."""
         lr = self.rates[group - 1] if group else self.lr
         if self.limits.clip_norm is None:
             return lr, self.t
@@ -87,12 +85,12 @@ class StepData:
 
     @property
     def scale(self) -> float:
-        """Factor of one sample's loss in the loss of the batch."""
+        """The factor of one sample's loss in the loss of the batch."""
         return inverse(self.divisor)
 
     @property
     def divisor(self) -> float:
-        """What the sum of the samples' own terms is divided by."""
+        """The number that divides the sum over samples."""
         if self.reduction == "sum":
             return 1
         if self.share is None:
@@ -102,7 +100,7 @@ class StepData:
         return int(found) if found.is_integer() else found
 
     def numbers(self, part: slice) -> NDArray[Any]:
-        """Inputs and targets of a part of the batch, a column each."""
+        """Return inputs and targets of a part of the batch, one column per sample."""
         return self.data[:, part] if self.columns is None else self.data[:, self.columns[part]]
 
 
@@ -111,9 +109,9 @@ class StepData:
 
 Float = NDArray[np.float64]
 KEPT_BYTES = 64 << 20
-"""Rows and adjoints of a whole batch are kept up to this size; those of a larger one are computed again when needed."""
+"""Rows and adjoints of a batch up to this size are kept; those of a larger one are computed again when needed."""
 SHOWN_BYTES = 32 << 20
-"""What the rows and deltas of all stages together may take; a larger batch shows those of its first samples."""
+"""Bytes of the rows and deltas of all stages together; a larger batch shows its first samples."""
 
 
 class Block(NamedTuple):
@@ -127,9 +125,9 @@ class Block(NamedTuple):
 class Passes:
     """The numbers of a step before the optimiser.
 
-    `theta`: the weights, and behind them the numbers made of weights alone; `before`: the rows of their program.
-    `loss_scale` multiplies deltas, not the gradient. `means`, `adjoint_sums`: of every row, over the batch.
-    `rows`, `deltas`: by stage, of the first `shown` samples. `stats`: what running statistics follow.
+    `theta`: the weights, then the numbers made of weights alone; `before`: the rows of their program. `loss_scale`
+    multiplies deltas, not the gradient. `means`, `adjoint_sums`: of every row, over the batch. `rows`, `deltas`: by
+    stage, of the first `shown` samples. `stats`: the numbers that running statistics follow.
     """
 
     def __init__(self, taken: StepData) -> None:
@@ -151,7 +149,7 @@ class Passes:
         self.loss, self.gradient = self._computed()
 
     def _means_beside(self) -> Float | None:
-        """Rows of the batch whose means are held still."""
+        """Return the rows of the batch whose means are constants, or None."""
         beside, network = self._taken.norm_batch, self.network
         if beside is None:
             return None
@@ -177,7 +175,7 @@ class Passes:
         return loss * self._taken.scale, pulled_back(self.network.runner, self.before, self.theta, gradient)
 
     def _fresh(self, gradient: Float) -> Iterator[Block]:
-        """Forward and backward, block by block; what the samples ask of theta is added to `gradient`."""
+        """Yield forward and backward block by block; add the samples' gradient with respect to theta to `gradient`."""
         network, lanes = self.network, self.network.lanes
         for start in range(0, self.size, lanes):
             span = slice(start, min(start + lanes, self.size))
@@ -206,7 +204,7 @@ class Passes:
         return self._taken.numbers(slice(0, 1)).astype(np.float64)
 
     def uses_of(self, index: int) -> tuple[Use, ...]:
-        """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone."""
+        """Return where samples use the weight at flat `index`, itself or in numbers made of weights alone."""
         if index not in self._uses:
             runner, n = self.network.runner, self.network.tape.n_parameters
             made = list(uses_in(runner.body, index))
@@ -218,18 +216,18 @@ class Passes:
         return self._uses[index]
 
     def of_row(self, row: int, *, back: bool) -> Float | None:
-        """A row of every sample (B,), or its adjoint; None of a batch that is too large to be kept."""
+        """Return a row for every sample (B,), or its adjoint; None if the batch is too large to be kept."""
         if self._kept is None:
             return None
         return np.concatenate([(block.adjoints if back else block.rows)[row] for block in self._kept])
 
     def asked(self, calls: Sequence[Stage]) -> Stage:
-        """Of several calls the last one that the loss depends on."""
+        """Return the last of several calls that the loss depends on."""
         asked = [call for call in calls if self.adjoint_sums[self.network.rows_of[call.name]].any()]
         return (asked or calls)[-1]
 
     def blocks(self) -> Iterator[Block]:
-        """All rows and adjoints, the samples in the order of the batch; not to be written to."""
+        """Return all rows and adjoints, with samples in batch order; do not write to them."""
         return iter(self._kept) if self._kept is not None else self._fresh(np.zeros(len(self.theta)))
 
 
@@ -241,19 +239,17 @@ class OuterProduct:
     """One sample's part of a layer's gradient, and the sum so far."""
 
     count: int  # samples added so far, this one included
-    sample: int  # its number in the data; -1 for one that is not of it
-    # delta and x: their outer product is what this sample adds to the weights; `delta` is what it adds to the
-    # biases; shapes (out,)
-    delta: Float
-    x: Float
-    total: Float  # the sum up to here; shape (out, in)
-    bias: Float  # likewise for the biases; shape (out,)
+    sample: int  # its number in the data; -1 for a sample from outside
+    delta: Float  # (out,), what this sample adds to the gradient of the biases
+    x: Float  # (in,); delta times x, their outer product, is what it adds to that of the weights
+    total: Float  # (out, in), the sum so far
+    bias: Float  # (out,), the sum so far for the biases
 
 
 def products_of(
     passes: Passes, outputs: Rows, inputs: Rows, batch: NDArray[np.int64], counts: frozenset[int] | None
 ) -> Iterator[OuterProduct]:
-    """Every sample's, or the sums at `counts` alone, as copies; `outputs` and `inputs` are rows of the program."""
+    """Yield the outer products of each sample, or only those at `counts`; `outputs` and `inputs` are rows."""
     total, bias, count = np.zeros((len(outputs), len(inputs))), np.zeros(len(outputs)), 0
     for block in passes.blocks():
         for delta, x in zip(block.adjoints[outputs].T, block.rows[inputs].T, strict=True):
@@ -265,22 +261,22 @@ def products_of(
                 yield OuterProduct(count, *own, total.copy(), bias.copy())
 
 
-# ---- `Terms`: what one weight's gradient is the sum of
+# ---- `Terms`: the terms of one weight's gradient
 
 
 TERM = np.dtype(
     [("sample", np.int64), ("position", np.int64), ("use", np.int64), ("delta", np.float64), ("x", np.float64)]
 )
 MOST = 1024
-"""Terms that are listed; sums are of all."""
+"""Terms that are listed; sums include all."""
 
 
 class Terms:
     """The terms ``delta * x`` of one weight's gradient.
 
-    `array` lists the `most` largest in the order of the batch: ``sample`` (-1: not of the data), ``position``
-    (of a convolution), ``use`` (which of `uses`), ``delta`` (from the loss of the batch), ``x`` (what the weight
-    meets). `count`, `sum` and `absolute`, the sum of their sizes, are of all.
+    `array` lists the `most` largest in the order of the batch: ``sample`` (-1: from outside the data), ``position``
+    (in a convolution), ``use`` (its number in `uses`), ``delta`` (from the loss of the batch), ``x`` (the number that
+    the weight multiplies). `count`, `sum` and `absolute`, the sum of their sizes, include all terms.
     """
 
     def __init__(self, index: int, passes: Passes, batch: NDArray[np.int64], most: int = MOST) -> None:
@@ -322,23 +318,23 @@ class Terms:
 
     @cached_property
     def delta_places(self) -> tuple[Place, ...]:
-        """Of each use, the stage and the units that `delta` belongs to."""
+        """The stage and units that have `delta`, use by use."""
         return tuple(self._network.places.place_of(use.rows) for use in self.uses)
 
     @cached_property
     def factor_places(self) -> tuple[Place | None, ...]:
-        """Of each use, the stage and the units that `x` is read from; None where x is no number of a stage."""
+        """The stage and units that are `x`, use by use; None if x is no number of a stage."""
         return tuple(None if use.read is None else self._network.places.place_of(use.read) for use in self.uses)
 
     @property
     def products(self) -> Float:
-        """``delta * x`` of those that are listed."""
+        """``delta * x`` of the listed terms."""
         found: Float = self.array["delta"] * self.array["x"]
         return found
 
     @property
     def count_words(self) -> str:
-        """How many are listed: ``"1,024 of 65,536"``, or ``"1,024"`` where they are all."""
+        """The number of listed terms in words: ``"1,024 of 65,536"``, or ``"1,024"`` if these are all."""
         return f"{len(self.array):,}" if len(self.array) == self.count else f"{len(self.array):,} of {self.count:,}"
 
     def __len__(self) -> int:
@@ -355,7 +351,7 @@ class Terms:
 
 
 def _largest(products: Float, most: int) -> NDArray[np.int64]:
-    """Where the `most` largest by size stand, in their order; a NaN is larger than any number."""
+    """Return the indices of the `most` largest by size, in ascending order; NaN counts as the largest."""
     if len(products) <= most:
         return np.arange(len(products))
     sizes = np.where(np.isnan(products), np.inf, np.abs(products))

@@ -21,16 +21,16 @@ from .passes import StepData
 
 MINUS = "−"
 DIGITS = 6
-"""That count, of a number in a formula."""
+"""Significant digits of a number in a formula."""
 HYPER = ("lr", "t", "clip")
-"""What the numbers of a rule are called: the rate, the number of the step, what the gradient is multiplied by."""
+"""Names of the rule's numbers: the learning rate, the step, and the factor of clipping."""
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
 _BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5
 
 
 class Quantity(NamedTuple):
-    """A number in a formula: how it is called (a constant: its digits) and what it is."""
+    """A number in a formula: its name (for a constant, its digits) and its value."""
 
     name: str
     value: float
@@ -43,34 +43,34 @@ Token = str | Quantity
 class Line:
     """One formula of the rule."""
 
-    name: str  # what it gives: ``"w'"`` is the new weight, ``"m'"`` the new state of that name
+    name: str  # name of the result: ``"w'"`` is the new weight, ``"m'"`` the new state m
     tokens: tuple[Token, ...]  # signs, and numbers with their names
     result: float
-    # every operation inside it, the innermost first: its formula and what it gives
+    # every operation inside it, innermost first: its formula and its result
     parts: tuple[tuple[str, float], ...] = ()
-    # what the numbers give when each is printed with so many digits
+    # returns the result if each number is rounded to so many digits
     evaluate_rounded: Callable[[int], float] = field(default=lambda digits: math.nan, repr=False)
 
     @property
     def formula(self) -> str:
-        """With names: ``"w − lr · g"``."""
+        """The formula with names: ``"w − lr · g"``."""
         return text_of(self.tokens)
 
     def equation(self, digits: int = DIGITS) -> str:
-        """With numbers, and their result: ``"−0.4698 − 0.5 · (−0.006) = −0.4668"``.
+        """Return the formula with numbers, and the result: ``"−0.4698 − 0.5 · (−0.006) = −0.4668"``.
 
-        The result has so many digits, and the numbers as many as it takes that they give it; ``≈`` where none do.
+        The result has `digits` significant digits, the numbers as many as it needs; ``≈`` if none are enough.
         """
         enough = digits_that_give(self.evaluate_rounded, self.result, digits)
         sign = "≈" if enough is None else "="
         return f"{self.numbers(enough or digits)} {sign} {digits_of(self.result, digits)}"
 
     def numbers(self, digits: int = DIGITS) -> str:
-        """With numbers in place of the names: ``"−0.4698 − 0.5 · (−0.006)"``."""
+        """Return the formula with numbers in place of names: ``"−0.4698 − 0.5 · (−0.006)"``."""
         return "".join(self.pieces(digits))
 
     def pieces(self, digits: int = DIGITS) -> list[str]:
-        """The same, one text a token."""
+        """Return the texts of :meth:`numbers`, one per token."""
         return _written(self.tokens, lambda quantity: digits_of(quantity.value, digits))
 
     def __str__(self) -> str:
@@ -78,12 +78,12 @@ class Line:
 
 
 def text_of(tokens: Sequence[Token]) -> str:
-    """The tokens with names."""
+    """Return the tokens as one text, with names."""
     return "".join(_written(tokens, lambda quantity: quantity.name))
 
 
 def _written(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> list[str]:
-    """One text a token; a number that brings a sign with it is in brackets, but for a first one that has no power."""
+    """Return one text per token; negative numbers are in brackets, except a first one without a power."""
     found = [""]
     for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
         part = token if isinstance(token, str) else written(token)
@@ -96,9 +96,9 @@ def _written(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> lis
 
 
 def digits_that_give(again: Callable[[int], float], result: float, digits: int, of_result: int = 0) -> int | None:
-    """With how many digits (at least so many) numbers must be printed to give `result` as it is printed, likewise.
+    """Return how many digits, at least `digits`, numbers need to give `result` as printed; None above 16.
 
-    `of_result` are the digits of the result where they are others. None if sixteen do not do.
+    `of_result` is the number of digits of the result, if it differs from `digits`.
     """
     shown = of_result or digits
     wanted = digits_of(result, shown)
@@ -106,42 +106,42 @@ def digits_that_give(again: Callable[[int], float], result: float, digits: int, 
 
 
 SURE = 7
-"""Digits that count of a number in float32, as runs have them unless told otherwise: the next would be noise."""
+"""Significant digits of float32, the default dtype: the next digit would be noise."""
 
 
 def digits_apart(before: float, after: float, digits: int = 4) -> int:
-    """With how many digits, at least so many, two numbers look different; so many where those that are sure do not."""
+    """Return how many digits, at least `digits`, tell two numbers apart; `digits` if `SURE` are not enough."""
     ways = range(digits, SURE + 1)
     return next((k for k in ways if digits_of(before, k) != digits_of(after, k)), digits)
 
 
 def rounded(number: float, digits: int) -> float:
-    """`number` as it is printed."""
+    """Return `number` rounded to so many significant digits."""
     return float(f"{number:.{digits}g}")
 
 
 def digits_of(number: float, digits: int = DIGITS, *, zeros: bool = False) -> str:
-    """`number` with so many digits that count, and a minus that is one; the 0 that IEEE calls negative is 0.
+    """Return `number` with so many significant digits and a typographic minus; a negative 0 becomes 0.
 
-    With `zeros` those behind it stay: beside 0.5484 a result of 0.5500 would look rounded as 0.55.
+    With `zeros`, trailing zeros stay: beside 0.5484 a result of 0.5500 would look rounded as 0.55.
     """
     return f"{number + 0.0:{'#' if zeros and number else ''}.{digits}g}".replace("-", MINUS)
 
 
 class Writer:
-    """Writes one line of a rule, with the `names` of rows; `seen`: every operation and its result."""
+    """Writes one line of a rule with the `names` of rows; `seen` has every operation and its result."""
 
     def __init__(self, tape: Tape, names: Mapping[int, str], values: Sequence[float], theta: Sequence[float]) -> None:
         self.nodes, self.names, self.values, self.theta = tape.nodes, names, values, theta
         self.seen: dict[str, float] = {}
 
     def line(self, row: int) -> list[Token]:
-        """The expression of `row`, whatever it is called."""
+        """Return the expression of `row`, even if it has a name."""
         node = self.nodes[row]
         return (self._written(row) if node.code in LEAVES else self._operation(node))[0]
 
     def evaluate_rounded(self, row: int, digits: int, *, inside: bool = False) -> float:
-        """What the expression of `row` gives when its numbers are printed with so many digits."""
+        """Return the result of `row`'s expression if its numbers are rounded to so many digits."""
         node = self.nodes[row]
         if node.code in LEAVES or (inside and row in self.names):
             return rounded(self.values[row], digits)
@@ -153,7 +153,7 @@ class Writer:
         )
 
     def _written(self, row: int) -> tuple[list[Token], int]:
-        """The expression of `row`, or its name; and how strongly it holds together."""
+        """Return the expression of `row`, or its name, and how strongly it binds."""
         node = self.nodes[row]
         if row in self.names:
             return [Quantity(self.names[row], self.values[row])], _ATOM
@@ -183,7 +183,7 @@ class Writer:
         return [f"{node.code}(", *inner[1:], ")"], _ATOM
 
     def _sum(self, node: Node, terms: Terms) -> list[Token]:
-        """A weighted sum written out."""
+        """Return the tokens of a weighted sum."""
         tokens: list[Token] = []
         for weight, row in zip(terms.weights, node.args, strict=True):
             if terms.kind == "row":
@@ -201,17 +201,17 @@ def _bracketed(tokens: list[Token], binds: int, wanted: int) -> list[Token]:
     return tokens if binds >= wanted else ["(", *tokens, ")"]
 
 
-# ---- The optimiser's rule for one weight as lines of text and numbers, read off its recording: a user's own as well
+# ---- `Rule`: the optimiser's rule as lines, read from its recording: also that of a user's own optimiser
 
 
 SHORT = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "v"}
-"""What books call the state that PyTorch named."""
+"""Textbook symbols of the state that PyTorch named."""
 DEEPEST, LARGEST = 8, 24
-"""An expression that is deeper, or has more operations, is cut into lines of their own."""
+"""A deeper expression, or one with more operations, is cut into lines of its own."""
 
 
 class Rule:
-    """The rule of an optimiser: its tape, and the names of its state."""
+    """The recorded rule of an optimiser; `state` are the names of its state."""
 
     def __init__(self, tape: Tape, state: Sequence[str]) -> None:
         self.tape = tape
@@ -222,7 +222,7 @@ class Rule:
         self._cut = self._lines()
 
     def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
-        """Every line for one weight, of ``w, g, *state`` and the numbers that :data:`HYPER` names."""
+        """Return every line for one weight; `inputs` are ``w, g, *state``, `theta` is as `HYPER`."""
         values = evaluated(self.tape, inputs, theta)
         new = self.tape.outputs[0]
         found = [self._line(name, row, values, theta) for name, row in self._cut if row != new or name != "w'"]
@@ -237,7 +237,7 @@ class Rule:
         return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.evaluate_rounded, row))
 
     def _lines(self) -> list[tuple[str, int]]:
-        """Name and row of every line but that of the weight, which comes last; their rows get names."""
+        """Return name and row of every line except the new weight's, which comes last; name their rows."""
         new, *state = self.tape.outputs
         results = [(f"{symbol}'", row) for symbol, row in zip(self.symbols.values(), state, strict=True)]
         leaves = dict(self._names)
@@ -254,7 +254,7 @@ class Rule:
         return sorted(found, key=lambda line: line[1])
 
     def _long(self) -> Iterator[int]:
-        """Rows that get a line because they are used more than once, or an expression would be too large."""
+        """Yield the rows that get a line: they are used more than once, or an expression would be too large."""
         uses = Counter(row for node in self.tape.nodes for row in node.operands())
         depth, size = [0] * len(self.tape.nodes), [0] * len(self.tape.nodes)
         for row, node in enumerate(self.tape.nodes):
@@ -275,7 +275,7 @@ _ADAM = re.compile(
 
 
 def hatted(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines of Adam as books have them, the corrected averages before the new weight; any others as they are."""
+    """Return Adam's lines as in textbooks, the corrected averages before the new weight; others unchanged."""
     found = _ADAM.fullmatch(lines[-1].formula) if lines else None
     if found is None:
         return tuple(lines)
@@ -302,7 +302,7 @@ def _corrected(average: Quantity, rate: Quantity, t: Quantity, digits: int) -> f
 
 
 def symbols(state: Sequence[str]) -> dict[str, str]:
-    """How the optimiser's state is called in formulas, by its name: `SHORT` where that is free."""
+    """Return the symbols of the optimiser's state by its names: `SHORT` if that is free."""
     found: dict[str, str] = {}
     for name in state:
         short = SHORT.get(name, name)
@@ -315,7 +315,7 @@ def symbols(state: Sequence[str]) -> dict[str, str]:
 
 
 def evaluated(tape: Tape, inputs: Sequence[float], theta: Sequence[float]) -> list[float]:
-    """The number of every node, as Python computes it."""
+    """Return the number of every node, as Python computes it."""
     values: list[float] = []
     given = {"input": inputs, "param": theta}
     for node in tape.nodes:
@@ -331,7 +331,7 @@ def evaluated(tape: Tape, inputs: Sequence[float], theta: Sequence[float]) -> li
 def result_of(
     node: Node, number: Callable[[int], float], theta: Callable[[int], float], constant: Callable[[float], float]
 ) -> float:
-    """What an operation gives; `number` is asked for rows, `theta` for parameters."""
+    """Return the result of an operation; `number` gives a row, `theta` a parameter, `constant` a constant."""
     below, terms = map(number, node.args), node.terms
     if terms is None:
         return float(kernel_of(node).value(*below))
@@ -348,23 +348,23 @@ def result_of(
 
 Float = NDArray[np.float64]
 SKIPPED = "the step was skipped: its gradient is too large for float16; the loss scale is halved"
-"""Why a weight stays."""
+"""The reason why no weight moves."""
 LANES = 1 << 16
-"""Weights that go through the rule together."""
+"""Weights that are computed together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What the step does to one weight."""
+    """One weight before and after a step, with the rule that moves it."""
 
     index: int
     # before and after: the weight before and after the step, in float64; the engine rounds to the run's dtype
     before: float
     after: float
     gradient: float
-    # the optimiser's rule with numbers, the new weight last; empty for a weight that stays
+    # the optimiser's rule with numbers, the new weight last; empty if the optimiser does not move it
     lines: tuple[Line, ...] = ()
-    why: str = ""  # why it stays, or what it follows; empty for one that the optimiser moves
+    why: str = ""  # why the weight stays, or what it follows; empty if the optimiser moves it
 
     def __str__(self) -> str:
         if not self.lines and self.after != self.before:
@@ -375,7 +375,7 @@ class Update:
 
 
 def moved(taken: StepData, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
-    """The weights (P,) after the step, in float64; those that the optimiser leaves alone are as before."""
+    """Return the weights (P,) after the step, in float64; those that the optimiser leaves alone stay."""
     runner, after = PlanRunner(taken.update, np.float64), values.copy()
     with np.errstate(all="ignore"):
         hyper, _ = runner.extended(np.array([*taken.theta(gradient), *taken.rates]))

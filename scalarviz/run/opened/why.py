@@ -17,16 +17,16 @@ from .passes import Terms
 from .rule import DIGITS, MINUS, SKIPPED, Update, digits_of, digits_that_give, rounded
 
 COUNTING = 5
-"""Digits that count of the largest number in the column; some more or less where it then adds up."""
+"""Significant digits of the largest number in a column; some more or fewer if the column then adds up."""
 _EXACT = Context(prec=400)
 _TRIED = (0, 1, -1, 2, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The texts of a column: its rows, what the others give (`rest`), and all (`total`, the number `whole`).
+    """The texts of a column: its `rows`, the `rest`, and the `total`, which is the number `whole`.
 
-    `places` are decimals; None where a number is not finite.
+    `places` is the number of decimals; None if a number is not finite.
     """
 
     rows: tuple[str, ...]
@@ -36,7 +36,7 @@ class Column:
     places: int | None
 
     def factors(self, a: float, b: float, product: float, digits: int = 4) -> tuple[str, str]:
-        """Two numbers with as many digits as it takes that they give `product` as it stands in the column."""
+        """Return two numbers with as many digits as they need to give `product` as the column has it."""
         if self.places is None:
             return digits_of(a, digits), digits_of(b, digits)
         unit = 10.0**self.places
@@ -46,7 +46,7 @@ class Column:
 
 
 def column(numbers: Sequence[float], others: float, total: float, *, more: bool) -> Column:
-    """`numbers`, what the `others` (where there are `more`) sum up to, and the `total` of all."""
+    """Return the column of `numbers`, the sum of the `others` (if there are `more`), and the `total`."""
     if not all(isfinite(x) for x in (*numbers, others, total)):
         return Column(tuple(map(digits_of, numbers)), digits_of(others), digits_of(total), total, None)
     largest = max((abs(x) for x in (*numbers, total)), default=0.0)
@@ -62,12 +62,12 @@ def column(numbers: Sequence[float], others: float, total: float, *, more: bool)
 
 
 def agreeing(found: float, number: float) -> int:
-    """Digits with which both are printed alike."""
+    """Return the most digits, 3 to `DIGITS`, with which both numbers print alike; else `DIGITS`."""
     return next((k for k in range(DIGITS, 2, -1) if digits_of(found, k) == digits_of(number, k)), DIGITS)
 
 
 def columns(lines: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Lines of one width: so many columns stand to the left, the others to the right; an empty one is none."""
+    """Return lines of one width: `left` columns are left-aligned, others right-aligned, empty ones left out."""
     used = [k for k in range(len(lines[0])) if any(line[k] for line in lines[1:])]
     widths = {k: max(len(line[k]) for line in lines) for k in used}
     return [
@@ -95,9 +95,9 @@ LARGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One term; delta, x and product are of the sample's own loss, not yet divided by the size of the batch.
+    """One term; `delta`, `x` and `product` belong to the sample's own loss, not yet divided by the batch size.
 
-    `sample` is its number in the data, -1 for one that is not of it; `where` the place of use, if there are
+    `sample` is its number in the data, -1 for one from outside; `where` is the place of use, if there are
     several.
     """
 
@@ -110,13 +110,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a weight moves in a step; its text is a table.
+    """The reason why a weight moves in a step; its text is a table.
 
-    `batch` counts the samples of the step. `rows` are the largest terms by size, `more` counts the others,
-    `others` and `total` are their sum and that of all. The total over `divisor` (the size of the batch, 1
-    where the losses of samples are added up) is `gradient`, in float64. `engine_gradient` is there where the
-    engine has done this step; `engine` is its name and dtype. `now` is the weight as it is now, where the
-    step is done.
+    `batch` counts the samples of the step. `rows` are the largest terms by size. `more` counts the other terms,
+    `others` is their sum, `total` the sum of all. The total over `divisor` (the size of the batch, or 1 for summed
+    losses) is `gradient`, in float64. `engine_gradient` is None unless the engine has done this step; `engine` is its
+    name and dtype. `now` is the weight as it is now, if the step is done.
     """
 
     name: str
@@ -180,7 +179,7 @@ class Why:
 
 @np.errstate(invalid="ignore", over="ignore")  # of a gradient that float16 cannot hold
 def why(opened: Opened, index: int) -> Why:
-    """The table of one weight in an opened step."""
+    """Return the table of one weight in an opened step."""
     terms, divisor = opened.terms(index, LARGEST), opened.divisor
     own = opened.own
     several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
@@ -212,7 +211,7 @@ def why(opened: Opened, index: int) -> Why:
 
 
 def _where(opened: Opened, terms: Terms, use: int, position: int) -> str:
-    """``"0[1][3][2]"``: which output of which stage delta belongs to."""
+    """Return the output to which delta belongs, such as ``"0[1][3][2]"``."""
     place: Place = terms.delta_places[use]
     unit, name = place.units[position], place.stage or "the layer"
     if unit == INSIDE:
@@ -226,7 +225,7 @@ def _close(a: float, b: float) -> bool:
 
 
 def say(text: str) -> None:
-    """Print, on a terminal of few letters with the letters that it has."""
+    """Print a text; a terminal without its symbols gets letters for them."""
     try:
         print(text)
     except UnicodeEncodeError:  # a pipe on Windows
@@ -243,7 +242,7 @@ MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One weight, and where it came from."""
+    """A weight before and after, and how far it moved."""
 
     index: int
     name: str
@@ -256,8 +255,8 @@ class Moved:
 class Comparison:
     """The weights at two steps; its text is a table of those that moved most.
 
-    `before` and `after` are (P,). `losses` are those of the two steps, NaN where there was none. `rows` are
-    the weights that differ most; `changed` counts those that differ at all.
+    `before` and `after` have shape (P,). `losses` are those of the two steps, NaN if there was none. `rows` are the
+    weights that differ most; `changed` counts all that differ.
     """
 
     first: int
@@ -270,7 +269,7 @@ class Comparison:
 
     @property
     def by(self) -> FloatArray:
-        """How far each weight has come (P,)."""
+        """The change of each weight, shape (P,)."""
         return self.after - self.before
 
     def __str__(self) -> str:
@@ -283,7 +282,7 @@ class Comparison:
         width = max(len(row.name) for row in self.rows)
         lines = [f"{'':{width}}  {'before':>12}  {'after':>12}  {'moved by':>12}"]
         for row in self.rows:
-            sums = column([row.before, row.by], 0.0, row.after, more=False)  # what was, and the move, give what is
+            sums = column([row.before, row.by], 0.0, row.after, more=False)  # before and move add up to after
             (before, by), after = sums.rows, sums.total
             lines.append(f"{row.name:{width}}  {before:>12}  {after:>12}  {by:>12}")
         if self.changed > len(self.rows):
@@ -301,7 +300,7 @@ def compared(
     tensors: Sequence[Tensor],
     most: int = MOST,
 ) -> Comparison:
-    """The comparison of the weights among flat values (P,) at two steps; a NaN counts as the largest move."""
+    """Return the comparison of flat `values` (P,) at two steps; a NaN counts as the largest move."""
     weights = sum(tensor.size for tensor in tensors if not tensor.buffer)
     values = values[0][:weights], values[1][:weights]
     before, after = (array.astype(np.float64) for array in values)

@@ -130,9 +130,9 @@ class Panel(Described):
     """
 
     speaks_of: ClassVar[Literal["", "colours", "sheet"]] = ""
-    """How panels of this kind describe a sample: as a colour (three numbers), or as a sheet with ink on it."""
+    """The description of a sample by panels of this kind: a colour (three numbers), or a sheet with ink on it."""
     among: ClassVar[bool] = False
-    """Whether panels of this kind draw among the cubes."""
+    """True if panels of this kind draw among the cubes."""
 
     place: Place = "column"
     at: Callable[[Moment], Panel] | None = None

@@ -157,7 +157,7 @@ class Points:
 
     @property
     def back(self) -> NDArray[np.bool_]:
-        """Which points are held-out, shape (N,)."""
+        """Mask of held-out points, shape (N,)."""
         return np.zeros(len(self.x), bool) if self.held_out is None else np.asarray(self.held_out)
 
 
@@ -412,7 +412,7 @@ class HeldOut(Described):
 
     @property
     def accuracy(self) -> bool:
-        """Whether there may be an accuracy."""
+        """True if the curve may have an accuracy."""
         return self.right is not None
 
     def of(self, moment: Moment) -> Samples:
@@ -566,7 +566,7 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """How a network reads a word of n letters, the start symbol included.
+    """The reading of a word of n letters by a network, the start symbol included.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class Line(Twig):
 
     @property
     def open_edit(self) -> Applied | None:
-        """Its last edit, if another one may still replace it."""
+        """The line's last edit, if another edit may still replace it."""
         return self.edits[-1] if len(self.edits) > max(self.before, self.settled) else None
 
     def settle(self, edits: int) -> None:
@@ -122,7 +122,7 @@ class Line(Twig):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing happened on it yet."""
+        """True if the line has no steps and no edits of its own yet."""
         return self.newest == self.first and len(self.edits) == self.before
 
     def count_edits(self, step: int) -> int:
@@ -217,12 +217,12 @@ class Keyframes:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for a keyframe."""
+        """True if a keyframe is due."""
         return self._since >= self.spacing
 
     @property
     def due_fine(self) -> bool:
-        """Whether it is time for a fine keyframe."""
+        """True if a fine keyframe is due."""
         return self._since_fine >= FINE and self.fine_room >= 4
 
     @property

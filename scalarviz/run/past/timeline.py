@@ -53,7 +53,7 @@ class Timeline:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the run stands before the end of its line."""
+        """True if the run stands before the end of its line."""
         return self._training.steps < self.line.newest
 
     @contextmanager

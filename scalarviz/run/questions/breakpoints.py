@@ -93,7 +93,7 @@ class Breakpoint:
 
     @property
     def enabled(self) -> bool:
-        """Whether it is checked."""
+        """True if the breakpoint is checked."""
         return self._enabled and not self.trouble
 
     @enabled.setter
@@ -209,7 +209,7 @@ MOST_SAID = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """Why a run stopped: the conditions that became true in its last step."""
+    """A stop of a run, with the conditions that became true in its last step."""
 
     step: int
     breakpoints: tuple[Breakpoint, ...]  # those that were hit

@@ -72,7 +72,7 @@ class Named:
 
     @cached_property
     def tensor(self) -> Mapping[str, tuple[Tensor, bool]]:
-        """By its name in a condition: a tensor, and whether the name means its gradient."""
+        """Tensors by their name in a condition, and whether the name means the gradient."""
         values = {self.key(tensor): (tensor, False) for tensor in self.tensors}
         return values | {f"grad({tensor.name})": (tensor, True) for tensor in self.tensors}
 
@@ -182,7 +182,7 @@ class Condition:
 
     @property
     def of_losses(self) -> bool:
-        """Whether it needs only the losses of a call, so that the engine runs at full speed."""
+        """True if the condition needs only losses, so that the engine runs at full speed."""
         return self.expression.names <= OF_LOSSES and not self.expression.reduces
 
     def evaluate(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
@@ -215,7 +215,7 @@ SHOWN = 4
 
 
 class Reason(NamedTuple):
-    """Why a condition is true."""
+    """The reason why a condition is true."""
 
     text: str  # the first few numbers: ``grad 12.3 in 0.weight[2][1]``, ``0.weight[2][1] 0.01, before -0.02``
     weights: tuple[int, ...]  # flat indices of the weights

@@ -237,7 +237,7 @@ class Expression:
 
     @cached_property
     def loads(self) -> tuple[Load, ...]:
-        """Its loads of names, in order."""
+        """The expression's loads of names, in order."""
         return tuple(i for i in self.instructions if isinstance(i, Load))
 
     @cached_property
@@ -247,12 +247,12 @@ class Expression:
 
     @cached_property
     def needs_before(self) -> bool:
-        """Whether it needs values from before the step."""
+        """True if the expression needs values from before the step."""
         return any(load.before for load in self.loads)
 
     @cached_property
     def reduces(self) -> bool:
-        """Whether it reduces an array to one number somewhere."""
+        """True if the expression reduces an array to one number."""
         return any(isinstance(i, Apply) and i.count == 1 and i.function.reduces for i in self.instructions)
 
     def evaluate(self, numbers: Mapping[str, ArrayLike]) -> Array:

@@ -253,7 +253,7 @@ class RecordedSource(Played):
 
     @property
     def at_end(self) -> bool:
-        """Whether it shows the last frame."""
+        """True if the last frame is shown."""
         return self.place == len(self.steps) - 1
 
     def close(self) -> None:

@@ -475,7 +475,7 @@ class Watched(Source):
 
     @property
     def learns(self) -> bool:
-        """Whether gradients are possible; arrays without a reported step have none."""
+        """True if gradients are possible; arrays without a reported step have none."""
         return self._reader.in_place or self.counted or bool(self.last.computed.any())
 
     @property

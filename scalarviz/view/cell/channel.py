@@ -111,7 +111,7 @@ class Channel:
 
     @property
     def watched(self) -> bool:
-        """Whether any place answers, so that pictures are useful."""
+        """True if any place answers, so that pictures are useful."""
         with self._lock:
             return bool(self._attentive())
 
@@ -121,7 +121,7 @@ class Channel:
 
     @property
     def new(self) -> bool:
-        """Whether a place knows no parts yet."""
+        """True if a place knows no parts yet."""
         with self._lock:
             return any(not place.known and place.drawn == self.sent for place in self._places.values())
 
@@ -133,7 +133,7 @@ class Channel:
 
     @property
     def free(self) -> bool:
-        """Whether a frame may be sent now."""
+        """True if a frame may be sent now."""
         with self._lock:
             attentive = self._attentive()
             late = any(self.sent - place.drawn >= UNANSWERED for place in attentive)

@@ -102,7 +102,7 @@ class Snapshot(Viewer):
 
 
 class Browser:
-    """The host of a cell's viewer; the browser replaces the window where it can."""
+    """The host of a cell's viewer; the browser does the window's work if it can."""
 
     place = None
     visible = True
@@ -216,7 +216,7 @@ class Play:
 
     @property
     def moves(self) -> bool:
-        """Whether anything trains or travels."""
+        """True if anything trains or travels."""
         live = self._live
         return live is not None and live.is_busy
 

@@ -184,7 +184,7 @@ class Shown:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread runs."""
+        """True while the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self) -> None:

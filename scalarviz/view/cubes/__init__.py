@@ -1,4 +1,4 @@
-"""From a number to a pixel: the one visual that draws every cube, and the way back from a pixel to a number.
+"""Cubes, from a number to a pixel: the one visual that draws them all, and the way back from a pixel to a number.
 
 1. `Viewer.tick` (`watch.viewer`) asks the run for a frame, which is a copy of its numbers (`run.frames`; in training,
    the newest frame of `run.worker`). `Workbench.update` gives it to a `CubeView` (`comparison`, beside this folder),

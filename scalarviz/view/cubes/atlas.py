@@ -174,7 +174,7 @@ class Sizing:
 
     @property
     def active(self) -> bool:
-        """Whether a cube may be smaller than the others."""
+        """True if a cube may be smaller than the others."""
         return self.by_value or self.threshold > 0.0
 
     def share(self, chosen: Range, value: float) -> float:

@@ -120,7 +120,7 @@ class Cube:
 
     @property
     def visible(self) -> bool:
-        """Whether the cube is drawn and found under the pointer; can be set."""
+        """True if the cube is drawn and found under the pointer; can be set."""
         return self._look.visible
 
     @visible.setter

@@ -1,4 +1,4 @@
-"""Which cube is under a pixel, outlines of cubes, and cubes as polygons; all on the CPU.
+"""The cube under a pixel, outlines of cubes, and cubes as polygons; all on the CPU.
 
 `Picker` walks like the fragment shader (`slab`), in plain Python numbers. Nothing is read back from the graphics card,
 so a pick costs the same for any size of picture. It uses cubes as they are drawn: with gaps from six pixels on, without

@@ -48,7 +48,7 @@ class Quantity:
 
     @property
     def signed(self) -> bool:
-        """Whether its numbers have signs."""
+        """True if the quantity's numbers have signs."""
         return self.scale != "log"
 
     def range(self, v: float) -> Range:
@@ -270,7 +270,7 @@ class Coloring:
 
     @property
     def signed(self) -> bool:
-        """Whether the quantity has signs."""
+        """True if the quantity has signs."""
         return self.shows.signed
 
     @property

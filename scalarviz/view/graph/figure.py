@@ -212,7 +212,7 @@ def node_label(box: Box, at: Point, size: tuple[float, float], theme: Theme) -> 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How a graph is to be drawn."""
+    """Options for drawing a graph."""
 
     chains: bool = False  # whether sums of sums are drawn as they are
     unfold: tuple[str, ...] = ()  # names that are not folded

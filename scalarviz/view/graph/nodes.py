@@ -1,4 +1,4 @@
-"""From results back to everything they were computed from, and to the modules that own it.
+"""The nodes from which results were computed, and the modules that own them.
 
 A graph of a million numbers is walked in a second or two; a record for each would take ten times as long. So
 shortening, folding and counting work on keys of objects, and only what is drawn becomes an `Item`.
@@ -323,7 +323,7 @@ class Item:
 
     @property
     def folded(self) -> bool:
-        """Whether it stands for several nodes."""
+        """True if the item stands for several nodes."""
         return self.kind == "fold"
 
     @property

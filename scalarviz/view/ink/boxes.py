@@ -64,7 +64,7 @@ class WantedPanel:
 
     @property
     def grows(self) -> bool:
-        """Whether the panel can use more than its height."""
+        """True if the panel can use more than its height."""
         return self.most > self.height
 
     @property

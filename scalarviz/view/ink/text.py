@@ -93,7 +93,7 @@ class GlyphAtlas:
 
     @property
     def full(self) -> bool:
-        """Whether it is larger than a texture of old cards; then start a new one."""
+        """True if the atlas is larger than a texture of old cards; then start a new one."""
         return len(self.pixels) > _LARGEST
 
     def glyph(self, character: str, size: float, bold: bool, phase: int) -> tuple[int, int, int, int, int, int]:

@@ -1,4 +1,4 @@
-"""What stands below and beside the cubes of an opened step: the line with the formula, the phases, and figures."""
+"""Sketches below and beside the cubes of an opened step: formula, phases, and figures."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from .walk import BINS
 # ---- The line about a weight.
 
 SENTENCE, LOW, TALL = 62.0, 46.0, 102.0
-"""Height of the line's two rows, with air below them, and without; and where numbers may stand below letters."""
+"""Heights of the line: two rows with space below them, without it, and with numbers below the letters."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
 
 def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
-    """Name and formulas in `box`, the formulas in the largest type that holds them.
+    """Return name and formulas in `box`, in the largest type that fits.
 
-    Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
-    do, or a short form, below the letters in a tall box; in a low one the name stands before them. What it means stands
-    beside the name, or in a tall box below it.
+    If the formulas do not fit side by side in the smallest type, the first stands alone. If that does not
+    fit, its numbers or a short form do, below the letters in a tall box. In a low box the name stands before
+    them. The meaning stands beside the name, or below it in a tall box.
     """
     sketch, (x, y, width, height) = Sketch(), box
     low, tall = height < LOW, height >= TALL
@@ -64,13 +64,13 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
 
 
 _DENSE = 60.0
-"""Pixels of what a sentence means, from where on the formula below it has the smallest type."""
+"""Pixels of the meaning from which on the formula below it has the smallest type."""
 
 
 def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[float, float], *, below: bool) -> float:
-    """Write what a sentence means `at` the end of its name, or below; return the baseline of its formulas.
+    """Write the meaning of a sentence `at` the end of its name, or below; return the formulas' baseline.
 
-    Equations, such as those of Adam's averages, stand in full where there is any room.
+    Equations, such as those of Adam's averages, are written in full if there is any room.
     """
     (x, y, width, height), (after, line) = box, at
     low, parts = height < LOW, said.meaning.split("; ")
@@ -96,7 +96,7 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
 
 
 def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:
-    """An equation on two lines, before the sign that makes the longer one shortest."""
+    """Return an equation on two lines, broken before the sign that makes the longer line shortest."""
     cuts = [k for k, word in enumerate(numbers) if k and word.text.startswith(" ")] or [len(numbers)]
     own = [word._replace(text=word.text.lstrip()) for word in numbers]
     ways = [(Formula("", numbers[:cut]), Formula("", (*own[cut : cut + 1], *numbers[cut + 1 :]))) for cut in cuts]
@@ -106,7 +106,7 @@ def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:
 def _chosen(
     formulas: Sequence[Formula], width: float, sizes: Sequence[int]
 ) -> tuple[Sequence[Formula], int, bool] | None:
-    """Which formulas, the size of type, and whether their letters stand before them: the most that fits."""
+    """Return the most that fits: formulas, size of type, whether letters stand before them; or None."""
     ways = [(count, True) for count in range(len(formulas), 0, -1)] + [(1, False)] * bool(formulas)
     fitting = ((formulas[:count], size, lettered) for count, lettered in ways for size in sizes)
     return next((way for way in fitting if _width(*way) <= width), None)
@@ -140,18 +140,18 @@ def _formulas(
 # ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.
 
 RIBBON = 44.0
-"""Its height."""
+"""Height of the ribbon."""
 _APART, _POINT = 4.0, 9.0
 _WIDTHS = (0.9, 1.45, 0.8, 0.8, 1.5, 1.5)
-"""Shares of the six arrows, where each name has room."""
+"""Shares of the six arrows, if each name has room."""
 _BESIDE = 20.0
-"""Pixels on the left and right of a name, together, in a narrow arrow."""
+"""Pixels left and right of a name, together, in a narrow arrow."""
 _CUT = {"backward": "back", "gradients": "grad"}
 _SQUARE, _STEP = 8.0, 11.0
 
 
 def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
-    """The six arrows' boxes; the last point of one reaches into the notch of the next."""
+    """Return the boxes of the six arrows; the tip of one reaches into the notch of the next."""
     x, y, width, height = box
     room, found = width - _APART * (len(_WIDTHS) - 1), []
     names = [phase.name if at == current else _CUT.get(phase.name, phase.name) for at, phase in enumerate(phases)]
@@ -167,9 +167,9 @@ def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
 
 
 def ribbon(box: Box, theme: Theme, phases: Sequence[Phase], current: int) -> Sketch:
-    """The six phases in `box`, those before the current one done; each answers to a click.
+    """Return the six phases in `box`, with those before the `current` one done; each answers to a click.
 
-    What has no room is left out: a name, or what stands below it.
+    Names and words without room are left out.
     """
     sketch = Sketch()
     for which, (place, phase) in enumerate(zip(arrows(box, phases, current), phases, strict=True)):
@@ -199,7 +199,7 @@ def _shape(sketch: Sketch, place: Box, theme: Theme, number: int, current: int) 
 
 
 def _ring(place: Box, *, notched: bool) -> NDArray[np.float64]:
-    """Its corners from the top left on, clockwise; the last one is the notch."""
+    """Return the corners of an arrow, clockwise from the top left; the last one is the notch."""
     x, y, width, height = place
     point = min(_POINT, 0.3 * width)
     right, middle, foot = x + width - point, y + height / 2, y + height
@@ -208,7 +208,7 @@ def _ring(place: Box, *, notched: bool) -> NDArray[np.float64]:
 
 
 def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -> None:
-    """Name and counts; `after` is below 0 for what is done, above it for what waits."""
+    """Draw name and counts; `after` is below 0 for a phase that is done, above it for one that waits."""
     x, y, width, height = place
     names = phase.name, _CUT.get(phase.name, phase.name)
     name = next((n for n in names if measure(n, CHANNEL, after == 0) <= width - _BESIDE + 0.5), "")
@@ -228,7 +228,7 @@ def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -
 
 
 def _squares(sketch: Sketch, box: Box, theme: Theme, phase: Phase) -> None:
-    """One square a micro-step, in two rows where one is too short; a bar where there are too many."""
+    """Draw one square per micro-step, in two rows if one is too short; a bar if there are too many."""
     x, y, width, height = box
     gap = _STEP - _SQUARE
     rows = 1 if phase.count * _STEP - gap <= width else 2
@@ -251,12 +251,12 @@ def _squares(sketch: Sketch, box: Box, theme: Theme, phase: Phase) -> None:
 # ---- The side column.
 
 SWITCH = 36.0
-"""Its height."""
+"""Height of the switch."""
 _SWATCHES, _ROW, _GAP = 62.0, 23.0, 20.0
 
 
 def switch(box: Box, theme: Theme, noun: str, *, trial: bool, colour: ArrayLike | None = None) -> Sketch:
-    """The switch between one sample and the whole batch; `colour` is the sample's, where it has one."""
+    """Return the switch between one sample and the whole batch; `colour` is the sample's, if it has one."""
     sketch, (x, y, wide, high) = Sketch(), box
     sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
     size = TITLE if high >= 32 else LABEL
@@ -277,7 +277,7 @@ def switch(box: Box, theme: Theme, noun: str, *, trial: bool, colour: ArrayLike 
 
 
 def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int) -> Sketch:
-    """Input, output and target of a sample that is a colour; an empty one stands for what has not come yet."""
+    """Return input, output and target of a sample that is a colour; unknown ones are empty."""
     sketch, (x, y, wide, high) = Sketch(), box
     own = (wide - 16) / 3
     names = f"number {adding:,}" if adding else "input", "output", "target"
@@ -292,7 +292,7 @@ _NUMBER = 46.0  # pixels of a number of four decimals and the air before it
 
 
 def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Sketch:
-    """Where the deltas of the outputs come from, row by row; the last row is what comes of them."""
+    """Return the table that explains the deltas of the outputs, row by row; the last row is the result."""
     sketch, (x, y, wide, _) = Sketch(), box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     words = [said for said, _ in rows]
@@ -317,11 +317,11 @@ def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], nam
 
 HISTOGRAM = 150.0
 _BARS = 74.0
-_WORDS = 16.0  # of those above the bars, which hold the gradient
+_WORDS = 16.0  # height of the words above the bars, which name the gradient
 
 
 def histogram(box: Box, theme: Theme, spread: GradientHistogram) -> Sketch:
-    """The terms as bars in the colours of gradients."""
+    """Return the terms of a gradient as bars in the colours of gradients."""
     sketch, (x, y, wide, _) = Sketch(), box
     middles = spread.reach * ((np.arange(BINS) + 0.5) / BINS * 2 - 1)
     fills = get_map("gradient", theme)(2 * np.asarray(Range.symmetric(spread.reach, "symlog").unit(middles)) - 1)
@@ -357,7 +357,7 @@ def _share(value: float, reach: float) -> float:
 
 
 def _draw_probe_term(sketch: Sketch, box: Box, theme: Theme, spread: GradientHistogram, side: float) -> None:
-    """A violet mark below the axis where the one sample's term is; its words where there is room between the ends."""
+    """Draw a mark below the axis at the sample's own term; its words stand between the ends if they fit."""
     x, base, wide, _ = box
     assert spread.probe_term is not None
     at = x + wide * _share(spread.probe_term, spread.reach)
@@ -370,7 +370,7 @@ def _draw_probe_term(sketch: Sketch, box: Box, theme: Theme, spread: GradientHis
 
 
 def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool) -> Sketch:
-    """A line for each output: its number, and its delta as a bar to either side; `mean`: over a batch."""
+    """Return a line for each output: its number, and its delta as a bar; `mean`: means over a batch."""
     sketch, (x, y, wide, _) = Sketch(), box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     sketch.text(x + 110, y + 36, "mean output" if mean else "output", LABEL, theme.text3, anchor="right")
@@ -398,14 +398,14 @@ def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool
 
 
 def _fitting(name: str, width: float, size: float = LABEL, *, bold: bool = False) -> str:
-    """The end of a name that has no room."""
+    """Return a name, cut at the beginning until it fits."""
     while measure(name, size, bold) > width and len(name) > 4:
         name = f"\N{HORIZONTAL ELLIPSIS}{name[2:]}"
     return name
 
 
 def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[str, str]]) -> Sketch | None:
-    """The optimiser's rule line by line, in letters and with its numbers; None where there is no room for all of it."""
+    """Return the optimiser's rule line by line, in letters and with numbers; None if it has no room."""
     sketch, (x, y, wide, high) = Sketch(), box
     sketch.text(x, y + 14, f"{optimiser}, line by line", TITLE, theme.text1, bold=True)
     down = y + 36
@@ -418,11 +418,11 @@ def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[
     return sketch if down <= y + high else None
 
 
-# ---- All of it, one below the other.
+# ---- The whole side column.
 
 
 def height_of(step: MicroStepView, subject: Subject) -> float:
-    """What the switch and what stands below it take."""
+    """Return the height of the switch and of all that stands below it."""
     high = SWITCH + 18.0
     if subject.sample.colours and subject.probe is not None:
         high += _SWATCHES + _GAP
@@ -432,7 +432,7 @@ def height_of(step: MicroStepView, subject: Subject) -> float:
 
 
 def below_switch(box: Box, theme: Theme, subject: Subject, step: MicroStepView) -> list[Sketch]:
-    """What `box` has room for."""
+    """Return the sketches below the switch for which `box` has room."""
     (x, y, width, high), sample, found = box, subject.sample, list[Sketch]()
     foot = y + high
     if sample.colours and subject.probe is not None and y + _SWATCHES <= foot:

@@ -1,4 +1,4 @@
-"""What a micro-step lights: the cubes whose numbers come about. All others show their weights in the dark."""
+"""The cubes that a micro-step lights: those whose numbers it makes. The others show their weights, darker."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 SINKS = 0.6
-"""Share of its height by which a cube sinks at most: what stands on it can still be seen."""
+"""Share of its height by which a cube sinks at most, so that a number on it stays visible."""
 HALF = 0.5
-"""Of its colour, what is left of a cube in the dark."""
+"""Share of its colour that a cube in the dark keeps."""
 
 
 class Lit(NamedTuple):
@@ -30,31 +30,31 @@ class Lit(NamedTuple):
 
     quantity: str  # what they are: see `cubes.scale`
     numbers: Floats  # (P,), NaN: the cube is dark
-    range_values: Floats  # (P,), all that will be lit in this stage: the range of the colours
+    range_values: Floats  # (P,), all numbers that this stage will light; the colours have their range
 
 
 class Sums(NamedTuple):
-    """Sums of a layer on their way, by the row in which they will stand."""
+    """Partial sums of a layer, in the row in which they will stand."""
 
-    numbers: Floats  # (N,), NaN: nothing has been added yet
-    complete: NDArray[np.bool_]  # (N,), whether all has
+    numbers: Floats  # (N,), NaN: nothing is added yet
+    complete: NDArray[np.bool_]  # (N,), whether all terms are added
 
 
 class Stop(NamedTuple):
-    """A place at which the window of a convolution or a pooling stands."""
+    """One position of the window of a convolution or a pooling."""
 
     window: Window
-    row: str  # the stage whose row has the number that is made there, and which that is
+    row: str  # row and unit: the stage whose row has the number that is made there, and which one it is
     unit: int
-    made: NDArray[np.bool_]  # (N,), the numbers of that row that have come by then
+    made: NDArray[np.bool_]  # (N,), the numbers of that row that are made by then
 
 
 STOPS = 4
-"""Places along each side of a map, at which the window of a convolution is seen."""
+"""Positions of a convolution's window along each side of a map."""
 
 
 class Lighting:
-    """What the micro-steps of one walk light."""
+    """Finds the cubes that the micro-steps of one walk light."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
@@ -66,13 +66,13 @@ class Lighting:
         for step in walk.steps:
             if step.phase == "gradients":
                 self._reads[step.stage] = np.append(self._reads.get(step.stage, step.weights[:0]), step.weights)
-        self._readers = dict[str, set[str]]()  # by stage, those that read it, each under the name of its first call
+        self._readers = dict[str, set[str]]()  # by stage, its readers, each by the name of its first call
         for before, stage in zip([None, *walk.subject.stages], walk.subject.stages, strict=False):
             for source in stage.sources or (() if before is None else (before.name,)):
                 self._readers.setdefault(module_path(source), set()).add(module_path(stage.name))
 
     def _factors(self) -> tuple[Floats, Floats]:
-        """What each weight is multiplied with, forward and back; the sample has it where a layer reads whole rows."""
+        """Return the factor of each weight, forward and back; the sample's own if a layer reads whole rows."""
         opened = self._walk.opened
         nothing = np.full(len(self._values), np.nan)
         given = opened.met() if isinstance(opened, Opened) else (nothing, nothing)
@@ -87,7 +87,7 @@ class Lighting:
         return x, delta
 
     def layer_of(self, at: int) -> Stage | None:
-        """The layer whose cubes are lit at a micro-step; None where it is no product of one row with weights."""
+        """Return the layer whose cubes a micro-step lights; None unless it multiplies one row by weights."""
         now = self._walk.steps[at - 1]
         above = self._above(now.stage)
         own = now.phase != "backward" or not len(now.units)  # back from a layer to what it reads
@@ -99,7 +99,7 @@ class Lighting:
         return found if plain else None
 
     def forward(self, at: int) -> Lit:
-        """The products of the layer that is worked out, as far as they have come."""
+        """Return the products of the current layer that are computed so far."""
         products, found = self._values * self.forward_factors, []
         done = self._worked(at) if self._walk.steps[at - 1].phase == "forward" else []
         for some in (done, self._worked() if done else []):
@@ -111,11 +111,11 @@ class Lighting:
         return Lit("read" if read else "product", *found)
 
     def _worked(self, at: int | None = None) -> list[MicroStep]:
-        """The micro-steps forward that are about weights, those up to one or all."""
+        """Return the forward micro-steps that have weights, up to one of them or all."""
         return [step for step in self._walk.steps[:at] if step.phase == "forward" and len(step.weights)]
 
     def sums(self, lit: Lit) -> dict[str, Sums]:
-        """What the lit products of a layer come to so far."""
+        """Return what the lit products of a layer sum to so far, by row."""
         found = {}
         for stage in self._layers:
             weight, bias = stage.weight, stage.bias
@@ -132,7 +132,7 @@ class Lighting:
         return found
 
     def stops(self, at: int) -> Sequence[Stop]:
-        """Where the window stands, one after the other; the last is at the largest number, that of a pooling alone."""
+        """Return the window's positions; the last is at the largest number, a pooling has only that one."""
         if at not in self._stops:
             self._stops[at] = [*self._slide(self._walk.steps[at - 1])]
         return self._stops[at]
@@ -154,14 +154,14 @@ class Lighting:
                 yield Stop(window, row, channel * high * wide + place, made)
 
     def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
-        """By row, the numbers of maps from which a δ comes, or the gradient of the weight at `index`."""
+        """Return, by row, the numbers of maps from which a delta or the gradient of weight `index` comes."""
         walk, opened = self._walk, self._walk.opened
         places = opened.origins(now, index) if isinstance(opened, Opened) else []
         rows = {place.stage: walk.row_of(walk.stages[place.stage]) for place in places if place.stage in walk.stages}
         return {rows.get(stage, stage): np.array([k for k in units if k >= 0], int) for stage, units in places}
 
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
-        """What goes on through the weights to the layer whose deltas are worked out."""
+        """Return the terms w · δ that go through the weights to the layer whose deltas are computed."""
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
         now, passed = self._walk.steps[at - 1], self._values * self.backward_factors
         above, own = self._above(now.stage), deltas[now.stage]
@@ -182,18 +182,18 @@ class Lighting:
         return Lit("passed on", numbers, whole)
 
     def beside(self, name: str) -> list[str]:
-        """The layers that read what a layer reads, itself among them."""
+        """Return the layers that read the same as a layer, itself among them."""
         sources = self._walk.stages[name].sources
         return list(dict.fromkeys(module_path(one.name) for one in self._layers if one.sources == sources))
 
     def _above(self, name: str) -> list[str]:
-        """The stages with weights that read a stage first, or read what was made of it."""
+        """Return the first stages with weights that read a stage, directly or through others."""
         readers = [found for found in self._behind(name, through=False) if found in self._reads]
         later = {behind for reader in readers for behind in self._behind(reader) if behind != reader}
         return [reader for reader in readers if reader not in later] or readers
 
     def _behind(self, name: str, *, through: bool = True) -> list[str]:
-        """All that depends on a stage; not `through` stages with weights: up to the first ones."""
+        """Return all that depends on a stage; without `through`, up to the first stages with weights."""
         found, todo = dict[str, None](), [module_path(name)]
         while todo:
             for reader in self._readers.get(todo.pop(), ()):
@@ -203,7 +203,7 @@ class Lighting:
         return list(found)
 
     def update(self, moved: NDArray[np.bool_]) -> Lit:
-        """The changes of the weights that have moved."""
+        """Return the changes of the weights that have moved."""
         change = self._walk.change
         return Lit("change", np.where(moved, change, np.nan), change)
 
@@ -211,10 +211,10 @@ class Lighting:
 def whose_deltas(
     stages: Sequence[Stage], deltas: Mapping[str, NDArray[np.floating]], drawn: Container[str]
 ) -> dict[str, str]:
-    """By which stage's deltas the rows have that are `drawn`.
+    """Return the stage whose deltas each `drawn` row shows.
 
-    A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there; that
-    of a dropout the deltas of what it reads, since none come through what is struck out.
+    A row that stands for a layer's sums and for what becomes of them shows the deltas of the sums, once they are
+    there. The row of a dropout shows the deltas of what it reads, since none come through dropped numbers.
     """
     found, pending = dict[str, str](), ""
     for stage in stages:
@@ -229,7 +229,7 @@ def whose_deltas(
 
 
 def height_scale(change: Floats, height: float) -> float:
-    """By how much changes are larger as heights: 1, 2 or 5 times a power of ten, so that no cube leaves its tray.
+    """Return the factor from changes to heights: 1, 2 or 5 times a power of ten; no cube leaves its tray.
 
     `height` is that of a cube, in the unit of the heights.
     """
@@ -240,17 +240,17 @@ def height_scale(change: Floats, height: float) -> float:
 
 
 def height_words(scale: float) -> str:
-    """What a picture says of that."""
+    """Return the words for the factor from changes to heights."""
     return f"height: change × {scale:,.10g}"
 
 
 def dark(values: Floats, lit: NDArray[np.bool_], theme: Theme) -> Floats:
-    """Colours (P, 3) of cubes that are not lit: those of their weights, darker; NaN of those that are."""
+    """Return colours (P, 3) of cubes that are not lit: those of their weights, darker; NaN for lit cubes."""
     chosen = Range.symmetric(weight_extent(values))
     colours = get_map("weight", theme)(2 * np.clip(chosen.unit(values), 0.0, 1.0) - 1)
     return np.where(lit[:, None], np.nan, dimmed(colours, theme))
 
 
 def dimmed(colours: Floats, theme: Theme) -> Floats:
-    """Colours at half light, over the ground on which cubes stand."""
+    """Return colours at half light, over the ground on which cubes stand."""
     return np.asarray(HALF * colours + (1 - HALF) * np.array(rgb(theme.tray)))

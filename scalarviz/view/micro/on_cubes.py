@@ -1,4 +1,4 @@
-"""What an opened step writes on cubes and beside them: two lines on a cube, numbers and deltas of rows."""
+"""Texts of an opened step on cubes and beside them: two lines on a cube, numbers and deltas of rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .step_view import CubeText
 
 Floats = NDArray[np.floating]
 
-# ---- Two lines on a cube: how its number comes about, and the number. Where there is room for one, the number.
+# ---- Two lines on a cube: how its number is made, and the number; with little room only the number.
 
 _ABOVE, _BELOW, _LOW = 13, (17, 16, 15, 14, 13), 13
 _TWO = 44.0  # pixels of a face from top to bottom that hold two lines
@@ -33,7 +33,7 @@ _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alo
 
 
 class CubeTexts:
-    """Where two lines have room on the cubes of a layout; `values` says which cubes can be read at all, and where."""
+    """Finds room for texts on the cubes of a layout; `values` says which cubes can be read, and where."""
 
     def __init__(self, layout: Layout, project: Project, values: CubeValues) -> None:
         plates = [plate for plate in layout.plates if plate.kind != "activation"]
@@ -43,11 +43,11 @@ class CubeTexts:
         self._values, self._project = values, project
 
     def written(self, faces: Mapping[int, CubeText], *, one: bool) -> list[int]:
-        """The cubes on which something is written: two lines, or the number alone where there is `one`."""
+        """Return the cubes that have a text: two lines, or with `one` the number alone."""
         return [plate.start + element for plate, own, _ in self._formed(faces, one=one) for element in own]
 
     def sketch(self, faces: Mapping[int, CubeText], colouring: Coloring, *, one: bool) -> Sketch:
-        """The lines of those cubes that have some, in the colour that can be read on them."""
+        """Return the texts of cubes, in a colour that can be read on them."""
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
         for plate, own, (two, size, bold) in self._formed(faces, one=one):
@@ -65,7 +65,7 @@ class CubeTexts:
     def _formed(
         self, faces: Mapping[int, CubeText], *, one: bool
     ) -> list[tuple[Plate, dict[int, CubeText], tuple[bool, int, bool]]]:
-        """The faces of each plate that has room for them, by element, and in which form."""
+        """Return the texts that have room, by plate and element, and their form."""
         found = []
         for plate in self._plates:
             own = {index - plate.start: face for index, face in faces.items() if 0 <= index - plate.start < plate.size}
@@ -75,7 +75,7 @@ class CubeTexts:
         return found
 
     def _form(self, plate: Plate, faces: Mapping[int, CubeText], *, one: bool) -> tuple[bool, int, bool] | None:
-        """Whether there are two lines, the size of the number, whether it is bold; None where nothing has room."""
+        """Return whether there are two lines, the number's size, whether it is bold; None without room."""
         wide, high = self._room[plate.name]
         above = max(measure(face.above, _ABOVE) for face in faces.values())
         if not one and high >= _TWO and above + _AIR <= wide:
@@ -90,7 +90,7 @@ class CubeTexts:
 
 
 def _bare(text: str, wide: float) -> str:
-    """The number alone; a new weight with fewer decimals where all of them have no room."""
+    """Return the number alone; a new weight gets fewer decimals if there is no room for all."""
     said = text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
     while text.startswith("w' ") and measure(said, _LOW) + _CLOSE > wide and len(said.partition(".")[2]) > 1:
         digits = len(said.partition(".")[2]) - 1
@@ -101,7 +101,7 @@ def _bare(text: str, wide: float) -> str:
 # ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.
 
 HIGH, _LEAST = 21.0, 16.0
-"""How high a delta is, close below its row's chips; where rows are close, as high as can still be read."""
+"""Height of a delta's chip, close below its row's chips; and the least that can be read."""
 _UNDER = 4.0  # from those chips
 _WIDEST = "−0.0088"  # of deltas
 
@@ -123,7 +123,7 @@ def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
 
 
 def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool) -> Sketch:
-    """The chips of the deltas that have come (NaN: not yet); `mean`: each is one over a batch."""
+    """Return the chips of the deltas that are known (NaN: not yet); `mean`: each is one over a batch."""
     sketch = Sketch()
     for row, (box, delta) in enumerate(zip(boxes, deltas, strict=True)):
         if delta != delta:
@@ -152,9 +152,9 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
 
 _LEVEL = 18.0  # height of a chip
 SECOND = 64
-"""Units of a row, up to which each has its delta beside it, as a second line."""
+"""Up to this many units, a row has its deltas beside them, as a second line."""
 _ASIDE = ((0.0, 0.0), (-10.0, 0.0), (10.0, 0.0), (0.0, -12.0), (0.0, 12.0))
-"""Of a number from its place, where a name is in the way."""
+"""Shifts of a number from its place, in logical pixels, if a name is in the way."""
 _STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 
@@ -162,20 +162,20 @@ _FACE = 20.0  # pixels of a cube beside which a number can stand without hiding 
 
 
 class RowPlace(NamedTuple):
-    """Where the numbers of a row are, in logical pixels."""
+    """The places of a row's numbers, in logical pixels."""
 
     name: str
-    tops: Floats  # (N, 2), middles of the main faces; of a picture in their place the middles of its far edges
+    tops: Floats  # (N, 2), middles of the main faces; for a picture in their place, middles of its far edges
     feet: Floats  # (N, 2), middles of the near edges
-    strips: Floats  # (N, 4, 2), what lies next to the near edges
-    apart: tuple[float, float]  # across and down, from one to the next
-    drawn: bool  # whether cubes have the row's numbers
+    strips: Floats  # (N, 4, 2), quads next to the near edges
+    apart: tuple[float, float]  # distance between neighbours, across and down
+    drawn: bool  # whether cubes show the row's numbers
     face: float = _FACE  # the smaller side of a face
-    bare: bool = False  # whether these have no room for them as texts, but there is some beside them
+    bare: bool = False  # whether the cubes have no room for texts, but there is room beside them
 
 
 def row_places(layout: Layout, project: Project, inputs: int, values: CubeValues) -> list[RowPlace]:
-    """The rows whose numbers can have chips; of inputs without cubes they stand before the first layer."""
+    """Return the rows whose numbers can have chips; those of inputs without cubes stand before the first layer."""
     found = []
     for plate in (*(p for p in layout.plates if p.kind == "activation"), *layout.spots):
         if plate.size > SECOND:
@@ -209,9 +209,9 @@ def row_chips(
     places: Sequence[RowPlace], theme: Theme, window: Box, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
     deltas: Mapping[str, Floats], chosen: Range, names: Sequence[Box] = (),
 ) -> Sketch:  # fmt: skip
-    """Numbers that no cube has, sums that are on their way, and deltas below what stays, inside of `window`.
+    """Return chips inside `window`: numbers that no cube shows, partial sums, and deltas.
 
-    None lies on one of the `names`.
+    No chip covers one of the `names`.
     """
     chips, cmap = Chips(theme, window, names), get_map("gradient", theme)
     for place in places:
@@ -236,7 +236,7 @@ def row_chips(
 
 
 def _room_outside(place: RowPlace, faces: Floats) -> bool:
-    """Whether all units have room for their numbers beside them, and on none of the `faces` (N, 4, 2)."""
+    """Return whether all numbers have room beside their units, and on none of the `faces` (N, 4, 2)."""
     said = "0.00" if place.apart[1] > _LEVEL else "0.0"
     ways = [_outside(place, k, said) for k in range(len(place.tops))]
     half = np.array([measure(said, LABEL, True) + 6, _LEVEL]) / 2
@@ -246,7 +246,7 @@ def _room_outside(place: RowPlace, faces: Floats) -> bool:
 
 
 def _outside(place: RowPlace, k: int, said: str) -> tuple[Floats, tuple[float, float]]:
-    """Where a unit's number stands: left of a column, above a row; every second one higher where they are close."""
+    """Return place and spacing of a unit's number: left of a column, or above a row (a dense one in two lines)."""
     (across, down), half = place.apart, place.face / 2
     if down > _LEVEL:
         return place.tops[k] - (half + measure(said, LABEL, True) / 2 + 8, 0.0), place.apart
@@ -255,20 +255,20 @@ def _outside(place: RowPlace, k: int, said: str) -> tuple[Floats, tuple[float, f
 
 
 class Chips:
-    """Numbers in boxes; one that would leave the `window`, or lie on another one or on a name, is left out."""
+    """Draws numbers in boxes; a box that would leave the `window`, or cover another one, is left out."""
 
     def __init__(self, theme: Theme, window: Box, names: Sequence[Box]) -> None:
         self._theme, self._window, self._taken = theme, window, [*names]
         self.sketch = Sketch(over=True)
 
     def put_sum(self, at: Floats, value: float, apart: tuple[float, float], *, whole: bool) -> bool:
-        """A sum, with dots until it is `whole`."""
+        """Draw a sum, with dots until it is `whole`; return whether it has room."""
         said = chip_text(value, signed=True) + ("" if whole else "\N{HORIZONTAL ELLIPSIS}")
         edge = self._theme.weight[3 if value > 0 else 1] if value else self._theme.text3
         return self.place(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
 
     def place(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:
-        """A number around a point, or a little aside; whether it has room."""
+        """Draw a number around a point, or a little aside; return whether it has room."""
         wide = measure(text, LABEL, True) + 6
         (x, y), (left, top, width, height) = at.tolist(), self._window
         boxes = [(x + aside - wide / 2, y + down - _LEVEL / 2, wide, _LEVEL) for aside, down in _ASIDE]

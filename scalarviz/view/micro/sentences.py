@@ -1,4 +1,4 @@
-"""`Sentences`: what the line below the cubes says of a micro-step, with its formulas."""
+"""`Sentences`: the line below the cubes for each micro-step, with its formulas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRODUCTS = "the mean of products is not the product of means"
 
 
 class Sentences:
-    """The lines of one walk."""
+    """Writes the lines of one walk."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk, self._opened, self._subject, self._frame = walk, walk.opened, walk.subject, walk.frame
@@ -47,7 +47,7 @@ class Sentences:
     def sentence_for(
         self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0
     ) -> Sentence:
-        """What the line says of a micro-step; about the `selected` weight where its number is there."""
+        """Return the line of a micro-step; it is about the `selected` weight if that number is `computed`."""
         if adding:
             return self._of_sum(step, adding)
         if step.phase in ("gradients", "update"):
@@ -82,7 +82,7 @@ class Sentences:
         return Sentence("zero", "backward adds to each gradient, so all begin at 0", (zero,))
 
     def _of_operation(self, step: MicroStep) -> Sentence:
-        """One operation of a formula, or what is made between modules, shown by one number."""
+        """Return the line of an operation of a formula or between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._walk.named(step.words).partition(": ")
         numbers = (share_told(step, self._opened) if step.formula == SHARES else "") or step.numbers
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
@@ -104,16 +104,16 @@ class Sentences:
         return Sentence(said, meaning, (formula,), short=Formula(formula.letters, formula.numbers[-1:]))
 
     def _place(self, step: MicroStep) -> int:
-        """Of which letter of a word, from 1, a micro-step tells; 0: of none."""
+        """Return the letter of a word that a micro-step shows, from 1; 0 for none."""
         called_at = re.findall(r"\((\d+)\)\Z", call_told(step, self._opened))
         return int(*called_at) if called_at else 0
 
     def _letter(self, place: int) -> str:
-        """What a place of a word is called, from 1."""
+        """Return the name of a place of a word, from 1."""
         return quoted(self._word[place - 1]) if 0 < place <= len(self._word) else f"place {place}"
 
     def _about(self, step: MicroStep) -> str:
-        """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
+        """Return which number between modules a micro-step shows; in a word, at which letter."""
         place = self._place(step)
         own, of = self._letter(place), f" of {self._letter(place)}" if place else ""
         looks = None if self._walk.attention_step is None else self._walk.attention_step.attention(step.stage)
@@ -128,11 +128,11 @@ class Sentences:
         return f"head {head + 1}, number {number + 1}{of}"
 
     def _titles(self, step: MicroStep) -> str:
-        """What the stages of a micro-step are called: ``q, k, v``."""
+        """Return the names of a micro-step's stages: ``q, k, v``."""
         return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.other_calls))))
 
     def _of_largest(self, step: MicroStep) -> Sentence:
-        """Many numbers at once, shown by one of them."""
+        """Return the line of many numbers at once, shown by one of them."""
         stage, back = self._walk.stages[module_path((step.stage, *step.other_calls)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
@@ -162,7 +162,7 @@ class Sentences:
         return Sentence(title, made, (formula,), short=short)
 
     def _count_words(self, step: MicroStep) -> str:
-        """How many numbers a stage, or all calls of a module, have made."""
+        """Return how many numbers a stage, or all calls of a module, have made."""
         stage, modules = self._walk.stages[step.stage], len({*map(module_path, (step.stage, *step.other_calls))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
         where = f"{len(self._word)} letters" if self._word else f"{(1 + len(step.other_calls)) // modules} places"
@@ -176,7 +176,7 @@ class Sentences:
         return f"{self._walk.joined} of {len(self._opened.batch):,}"
 
     def _forward(self, about: str, op: str = "") -> str:
-        """Whose numbers they are on the way forward, if they are not those of one sample; `op`: what makes them."""
+        """Return `about` with the samples of forward numbers, unless these are one sample's; `op` made them."""
         if self._opened.trial or len(self._opened.batch) == 1:
             return about
         bent = self._walk.mean and op in TABLE and len(TABLE[op].args) == 1 and op != "neg"
@@ -186,11 +186,11 @@ class Sentences:
         return ", ".join(filter(None, (about, whose))) + f"; {apart}" * bent
 
     def _name(self, stage: Stage, row: int) -> str:
-        """What a number of a row is called: what it becomes, if nothing else reads it."""
+        """Return the name of a number of a row: that of what it becomes, if nothing else reads it."""
         return self._names.unit(self._walk.after(stage) or stage, row)
 
     def _title(self, stage: str) -> str:
-        """What a stage is called, whichever of several calls it is."""
+        """Return the name of a stage, without the number of its call."""
         return module_path(self._names.stages[stage])
 
     def _of_unit(self, step: MicroStep) -> Sentence:
@@ -221,7 +221,7 @@ class Sentences:
         return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), short=short)
 
     def _factors(self, index: int) -> tuple[float, float]:
-        """A weight, and what it is multiplied with on the way forward."""
+        """Return a weight, and its factor on the way forward."""
         return float(self._frame.values[index]), float(self._walk.lighting.forward_factors[index])
 
     def _of_delta(self, step: MicroStep) -> Sentence:
@@ -244,7 +244,7 @@ class Sentences:
         return Sentence(f"δ of {self._name(stage, unit)}", meaning, (made,), short=short)
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
-        """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
+        """Return the line of a gradient or update: of the selected weight, or of the one that is shown."""
         index = weight_told(step, self._walk.steps, self._opened) if selected is None else selected
         known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
@@ -282,9 +282,9 @@ class Sentences:
         return Sentence(known.name, meaning, rule, index, short=short)
 
     def _of_average(self, line: Line, gradient: float, corrected: str) -> Iterator[str]:
-        """The line of a rule of several that takes the gradient, and whether what it keeps goes against it.
+        """Yield a line of the rule that takes the gradient, and a note if its state has the opposite sign.
 
-        That of the squares has no letters, which are as those of the first one, but its correction.
+        The line of the squares has its correction in place of letters, which are like those of the first line.
         """
         if "²" in line.formula and corrected:
             yield f"{line.name} = {line.equation(DIGITS)}, {corrected}"
@@ -295,13 +295,13 @@ class Sentences:
             yield f"{line.name} still has the sign of earlier gradients"
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
-        """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
+        """Return a weight's optimiser lines with numbers, the new weight first; `hats`: as in textbooks."""
         before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
         lines = self._opened.update(index).lines
         return rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
 
     def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
-        """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
+        """Return the gradient of one weight as a product, or as a sum, whose terms `told` has."""
         made, gradient = self._opened.made(index), float(self._opened.gradient[index])
         if made.terms == 1 and self._opened.trial:
             factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
@@ -313,37 +313,37 @@ class Sentences:
         return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)
 
     def _summed(self, terms: int, zeros: int = 0) -> str:
-        """Over what the gradient of one weight is summed up, which has so many terms, `zeros` of a word left out."""
+        """Return the words for the sum of a gradient's `terms`; `zeros` of a word's terms are left out."""
         places = terms // len(self._opened.batch)
         some = f"over {self._walk.batch} × {places} places:" if 1 < places < terms else f"of {terms:,}"
         some = f"over {len(self._word)} letters{f', {zeros} of them 0' * (zeros > 0)}:" if self._word else some
         return f"sum {some}"
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
-        """A sum of outer products on its way."""
+        """Return the line of a sum of outer products of the first `adding` samples."""
         numbers = Word(f"{adding:,}", "violet", True), Word(f" of {self._walk.batch} added up")
         letters = f"sum of δ · x ÷ {self._opened.divisor:,.10g}" if self._opened.divisor != 1 else "sum of δ · x"
         about = "each sample adds its δ · x to every cube"
         return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
 
     def lines(self, phase: int, index: int) -> tuple[Formula, ...]:
-        """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
+        """Return a weight's optimiser lines in the order of computation; empty unless there are several."""
         rule = self._rule(index) if index >= 0 and phase >= UPDATE else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 
 
 def names_of(line: Line) -> dict[str, float]:
-    """The numbers that a line takes, by their names."""
+    """Return the numbers that a line takes, by their names."""
     return {token.name: token.value for token in line.tokens if isinstance(token, Quantity)}
 
 
 def _stage_formulas(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
-    """The numbers of a stage that goes as one, where they are few."""
+    """Return the numbers of a stage as a formula, if they are few."""
     return (_equation(letters, step.numbers, violet=violet),) if step.numbers else ()
 
 
 def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
-    """An equation that is written already; `violet`: of deltas."""
+    """Return a written equation as a formula; `violet`: its numbers are deltas."""
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
     letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))

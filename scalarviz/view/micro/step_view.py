@@ -1,4 +1,4 @@
-"""`Told`: all that a picture shows of one micro-step, as data; and numbers as the texts that stand there."""
+"""`MicroStepView`: all that a picture shows of one micro-step, as data; and numbers as texts."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .light import Stop, Sums
 Floating = NDArray[np.floating]
 Floats = NDArray[np.float64]
 Tone = Literal["plain", "dim", "violet"]
-"""In which of the theme's colours a word stands: what it is about, what it is not, and all that is a gradient."""
+"""The theme's colour of a word: plain for the subject, dim for the rest, violet for gradients."""
 ZERO, FORWARD, LOSS, BACKWARD, GRADIENTS, UPDATE = range(len(PHASES))
-"""Places of the phases."""
+"""Indices of the phases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One arrow of the ribbon: how many of its micro-steps were shown, and the words below its name."""
+    """One arrow of the ribbon; the picture has shown `done` of its `count` micro-steps."""
 
     name: str
     words: str
     done: int
     count: int
-    short: str = ""  # what stands there where `words` have no room
+    short: str = ""  # used if `words` have no room
 
 
 class Word(NamedTuple):
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A formula in letters (``"δ · x = g"``), and the same with its numbers."""
+    """A formula in letters (``"δ · x = g"``), and with its numbers."""
 
     letters: str
     numbers: tuple[Word, ...]
@@ -54,17 +54,17 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The line below the cubes: ``"0.weight[2][2]"``, ``"from b to b"``, and formulas, of which the first is of now."""
+    """The line below the cubes: ``"0.weight[2][2]"``, ``"from b to b"``, and formulas, the current first."""
 
     name: str
     meaning: str = ""
     formulas: tuple[Formula, ...] = ()
-    index: int = -1  # flat, of the weight that it is about; -1 where it is about none
-    short: Formula | None = None  # what stands there where no formula has room: of an update w, its change, the new w
+    index: int = -1  # flat index of the weight that it is about; -1 for none
+    short: Formula | None = None  # used if no formula has room; for an update: w, its change, the new w
 
 
 class CubeText(NamedTuple):
-    """The two lines on a cube: how its number comes about, and the number."""
+    """The two lines on a cube: how its number is made, and the number."""
 
     above: str
     below: str
@@ -72,29 +72,29 @@ class CubeText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """Something that runs along a line of the picture; `back`: backwards, in the colour of gradients."""
+    """Something that runs along a line of the picture; `backward`: back, in the colour of gradients."""
 
     kind: str  # product, sum, unit, row, loss, delta or gradient
-    index: int  # flat index of the weight, else the row
+    index: int  # flat index of the weight, else the row's unit
     stage: str = ""
     backward: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientHistogram:
-    """A histogram of the terms of one weight's gradient, one a sample; its bins go from -`reach` to `reach`."""
+    """A histogram of a gradient's terms, one per sample; its bins go from -`reach` to `reach`."""
 
     counts: NDArray[np.int64]
     reach: float
     gradient: float
-    probe_term: float | None  # the term of the one sample that is drawn
-    words: str  # what the terms are of: "1,024 colours"
-    noun: str  # what one of them is called
-    reduction: str = "mean"  # or sum
+    probe_term: float | None  # the term of the sample that is drawn
+    words: str  # the samples of the terms: "1,024 colours"
+    noun: str  # the word for one sample
+    reduction: str = "mean"  # "mean" or "sum"
 
 
 class Output(NamedTuple):
-    """One output of the last layer, its number, its delta (both NaN until they are there), and whether it is wanted."""
+    """One output of the last layer: number and delta (NaN until known), and whether it is the target."""
 
     name: str
     value: float
@@ -104,43 +104,43 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MicroStepView(OpenedStep):
-    """One micro-step on the picture: what panels show of it, and what is drawn around and beside the cubes."""
+    """One micro-step in a picture: what panels show of it, and what is drawn around and beside the cubes."""
 
     step: int
     position: int
     count: int
     phases: tuple[Phase, ...]
-    quantity: str  # what the cubes show: weight or gradient
-    weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
-    told: Sequence[NDArray[np.int64]]  # by module, and of those of which the number is made that its sentence tells of
-    reached_modules: frozenset[str]  # modules that the forward pass has come to
-    layer: Stage | None  # whose cubes are lit now, where they are products of one row
-    input_row: str  # the rows before that layer and after it, by their stages
+    quantity: str  # the numbers that the cubes show, such as weight or gradient
+    weights: NDArray[np.int64]  # flat indices of the weights that this micro-step is about
+    told: Sequence[NDArray[np.int64]]  # by module, the weights that make the number in its sentence
+    reached_modules: frozenset[str]  # modules that the forward pass has reached
+    layer: Stage | None  # the layer whose cubes are lit, if they are products of one row
+    input_row: str  # input_row and output_row: the stages whose rows stand before and after that layer
     output_row: str
-    forward_factors: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
+    forward_factors: Floats  # (P,), the factor of each weight on the way forward; NaN: none
     backward_factors: Floats  # the same on the way back
-    stops: Sequence[Stop]  # of the window of a convolution or a pooling, one after the other
-    marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps from which what is told of on the way back comes
-    sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
-    cube_texts: Mapping[int, CubeText]  # by flat index, of cubes whose number comes about in this phase
+    stops: Sequence[Stop]  # positions of the window of a convolution or a pooling, in order
+    marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps that make the backward number
+    sums: Mapping[str, Sums]  # partial sums of the current layer, by the row in which they will stand
+    cube_texts: Mapping[int, CubeText]  # by flat index, for cubes whose numbers this phase makes
     sentence: Sentence
     pulses: Sequence[Pulse]
     table: Sequence[tuple[str, Sequence[str]]]  # where the deltas of the outputs come from, row by row
-    outputs: Sequence[Output]  # where there are too many for the table, or the target is a class
-    range_values: Floating  # all numbers that are lit one after the other, (P,), whose range the colours have
-    loss: float | None  # of the sample that is drawn, at the weights before the step
+    outputs: Sequence[Output]  # the outputs of the last layer, if there are too many for the table
+    range_values: Floating  # (P,), all numbers that are lit one after the other; the colours have their range
+    loss: float | None  # loss of the sample that is drawn, at the weights before the step
     gradient_histogram: GradientHistogram | None
-    rule: Sequence[Formula]  # the optimiser's lines, where there are several
-    sample: tuple[Floating, Floating, Floating] | None  # input, output and target of the sample that is added up last
+    rule: Sequence[Formula]  # the optimiser's lines, if there are several
+    sample: tuple[Floating, Floating, Floating] | None  # of the last sample added: input, output, target
 
     @property
     def shows_means(self) -> bool:
-        """Whether deltas and gradients are means over a batch."""
+        """True if deltas and gradients are means over a batch."""
         return not self.trial and self.samples.startswith("mean") and not self.adding
 
     @property
     def headline(self) -> str:
-        """The HUD's second line: where in the step this is."""
+        """The HUD's second line: the position in the step."""
         mode = "trial step, the run keeps its weights" if self.trial else "real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
         place = some if self.adding else f"micro-step {self.position} of {self.count}"
@@ -149,19 +149,19 @@ class MicroStepView(OpenedStep):
 
 
 DIGITS = 4
-"""That count, of a number in the optimiser's lines."""
+"""Significant digits of a number in the optimiser's lines."""
 
 
-# ---- Numbers as texts: on cubes in two lines, in formulas so that they are true as printed.
+# ---- Numbers as texts: two lines on cubes, and formulas that are true as printed.
 
 
 def product_text(weight: float, x: float) -> CubeText:
-    """``−0.47 × 0.97`` over ``= −0.46``; with ``≈`` where so few digits do not give it."""
+    """Return ``−0.47 × 0.97`` over ``= −0.46``; ``≈`` if the printed digits do not give it."""
     return _factors_text(chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True))
 
 
 def gradient_text(gradient: float, factors: tuple[float, float] | None, reduction: str = "mean") -> CubeText:
-    """``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` where the digits give it; without factors a mean, or a sum."""
+    """Return ``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` if the digits give it; without factors, a mean or sum."""
     if factors is None:
         return CubeText(f"{reduction} δ·x", f"= {delta_text(gradient)}")
     delta, x = factors
@@ -172,7 +172,7 @@ def gradient_text(gradient: float, factors: tuple[float, float] | None, reductio
 
 
 def _factors_text(left: str, right: str, made: str) -> CubeText:
-    """A product and its result; ``=`` if the printed factors give that, rounded as it is, else ``≈``."""
+    """Return a product and its result; ``=`` if the printed factors give the printed result, else ``≈``."""
     sign = "="
     try:
         a, b, result = (Decimal(text.replace(MINUS, "-").replace(",", "")) for text in (left, right, made))
@@ -185,18 +185,18 @@ def _factors_text(left: str, right: str, made: str) -> CubeText:
 
 
 def decimals_of(before: Floating, after: Floating) -> int:
-    """As many as show the largest of some changes, two to six: all cubes have the same."""
+    """Return the number of decimals, 2 to 6, that shows the largest change; all cubes have the same."""
     k = int(np.argmax(np.nan_to_num(np.abs(after - before))))
     return next((d for d in range(2, 7) if number(float(before[k]), d) != number(float(after[k]), d)), 4)
 
 
 def update_text(before: float, after: float, digits: int) -> CubeText:
-    """``w −0.4698`` over ``w' −0.4668``."""
+    """Return ``w −0.4698`` over ``w' −0.4668``."""
     return CubeText(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
 
 
 def product_formula(letters: str, a: float, b: float, result: float, *, violet: bool = True) -> Formula:
-    """A product with its numbers; `violet`: a delta and what it makes are gradients."""
+    """Return a product with its numbers; `violet`: the first factor and the result are gradients."""
     tone: Tone = "violet" if violet else "plain"
     left, equals, made = sides_of(product(a, b, result))
     first, times, x = left.partition(" × ")
@@ -205,7 +205,7 @@ def product_formula(letters: str, a: float, b: float, result: float, *, violet: 
 
 
 def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
-    """The optimiser's rule with its numbers, the new weight first; plain descent is true as printed."""
+    """Return the optimiser's rule with its numbers, the new weight first; plain SGD is true as printed."""
     if len(lines) == 1 and lines[0].formula == "w − lr · g":
         left, equals, result = sides_of(descent(before, lr, gradient, lines[0].result))
         rest, times, g = left.rpartition(" × ")
@@ -215,7 +215,7 @@ def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: flo
 
 
 def _rule_line(line: Line, before: float) -> Formula:
-    """With so many digits that what is printed gives the result, and a new weight is not the one `before`."""
+    """Return a line with enough digits to give its result, and to tell a new weight from the one `before`."""
     digits = digits_apart(before, line.result, DIGITS) if line.name == "w'" else DIGITS
     enough = digits_that_give(line.evaluate_rounded, line.result, digits)
     tones: list[Tone] = ["dim" if isinstance(t, str) else "violet" if t.name == "g" else "plain" for t in line.tokens]

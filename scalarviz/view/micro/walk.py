@@ -1,4 +1,4 @@
-"""`Walk`: an opened step of a run as micro-steps, each as what a picture shows of it."""
+"""`Walk`: an opened step of a run as micro-steps, each as the view that a picture shows."""
 
 from __future__ import annotations
 
@@ -53,29 +53,29 @@ from .step_view import (
 
 Row = tuple[str, tuple[str, ...]]
 MOST, LISTED = 4, 12
-"""Outputs whose deltas are taken apart in a table, and outputs that are listed."""
+"""Up to `MOST` outputs have a table that explains their deltas; up to `LISTED` outputs are listed."""
 
 
-# ---- The way through it.
+# ---- All micro-steps of one step.
 
 BINS = 24
-"""Of the histogram of a gradient's terms."""
+"""Bins of the histogram of a gradient's terms."""
 
 
 class Walk:
-    """The way through one step, opened as the coming one or as a trial with the probe alone.
+    """All micro-steps of one opened step: the coming one, or a trial with the probe alone.
 
-    `frame` is where the run stands, with the rows of the probe; `other` opens the same step as the other side of the
-    switch has it. Micro-steps are counted from 1; `phases` has the phase of each.
+    `frame` is the present frame of the run, with the rows of the probe; `other` opens the same step for the other
+    side of the switch. Micro-steps are counted from 1; `phases` has the phase of each.
     """
 
     def __init__(
         self, opened: Walked, subject: Subject, frame: Frame, other: Callable[[], Walked | None] = lambda: None
     ) -> None:
-        if opened.trial:  # its own rows: in training they may be others than those of a prediction
+        if opened.trial:  # its own rows: in training they may differ from those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
             frame = replace(frame, activations={**frame.activations, **rows})
-        self._of_sample = frame  # what panels tell, also beside the means of a batch
+        self._of_sample = frame  # for panels, also beside the means of a batch
         self.mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
         if not opened.trial and isinstance(opened, Opened) and frame.activations:
             frame = replace(frame, activations={**frame.activations, **opened.means, **opened.data_means})
@@ -95,17 +95,17 @@ class Walk:
         return len(self.steps)
 
     def first_of(self, phase: int) -> int:
-        """The first micro-step of a phase, or of the next that has any."""
+        """Return the first micro-step of a phase, or of the next phase that has any."""
         return 1 + next(k for k, of in enumerate(self.phases) if of >= phase)
 
     # ---- one micro-step
 
     @np.errstate(all="ignore")  # numbers that are lost
     def micro_step_at(self, at: int, selected: int | None = None, adding: int = 0) -> MicroStepView:
-        """What the picture shows after micro-step `at`.
+        """Return what the picture shows after micro-step `at`.
 
-        The line below is about the `selected` weight (a flat index), where it can. In the gradients of a layer
-        `adding` samples have been added up so far; 0: all of them.
+        Its sentence is about the `selected` weight (a flat index) if possible. In the gradients of a layer, `adding`
+        is the number of samples that are added up so far; 0: all of them.
         """
         opened, done, now = self.opened, self.steps[:at], self.steps[at - 1]
         phase = self.phases[at - 1]
@@ -156,16 +156,16 @@ class Walk:
 
     @cached_property
     def sentences(self) -> Sentences:
-        """What is said of them."""
+        """The sentences of the micro-steps."""
         return Sentences(self)
 
     @cached_property
     def lighting(self) -> Lighting:
-        """What its micro-steps light."""
+        """The cubes that the micro-steps light."""
         return Lighting(self)
 
     def _lit(self, at: int, moved: NDArray[np.bool_], deltas: Mapping[str, Floats]) -> Lit | None:
-        """What the cubes show after micro-step `at`; None: the gradients that have come."""
+        """Return what the cubes show after micro-step `at`; None: the gradients so far."""
         phase = self.phases[at - 1]
         if phase in (ZERO, GRADIENTS):
             return None
@@ -174,7 +174,7 @@ class Walk:
         return self.lighting.backward(at, deltas) if phase == BACKWARD else self.lighting.forward(at)
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, CubeText] | None]:
-        """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
+        """Return the sentence of micro-step `at`; and the cube (a flat index) on which it writes, with the text."""
         now = self.steps[at - 1]
         faces = self._faces([now], self.phases[at - 1])
         sentence = self.sentences.sentence_for(now, None, np.zeros(len(self.frame.values), bool))
@@ -182,14 +182,14 @@ class Walk:
 
     @property
     def samples(self) -> str:
-        """Whose numbers they are, in words."""
+        """The samples whose numbers are shown, in words."""
         if self.opened.trial:
             return f"this {noun(self.subject)}"
         return f"{self.joined} of {self.batch}" if len(self.opened.batch) > 1 else f"the one {noun(self.subject)}"
 
     @property
     def batch(self) -> str:
-        """How many samples there are, in words."""
+        """The number of samples in words."""
         count = len(self.opened.batch)
         return f"{count:,} {noun(self.subject, count)}"
 
@@ -211,16 +211,16 @@ class Walk:
         return found
 
     def _done(self, at: int) -> frozenset[str]:
-        """Modules whose numbers have become what the next one reads, after micro-step `at` forward."""
+        """Return the modules whose numbers the next one reads already, after the forward micro-step `at`."""
         made = [step for step in self.steps[: at - 1] if step.phase == "forward" and len(step.units)]
         waits = all(step.phase == "forward" and not len(step.units) for step in self.steps[at - 1 : at + 1])
         names = (name for step in made[: len(made) - waits] for name in (step.stage, *step.other_calls))
         return frozenset(map(module_path, names))
 
     def _deltas_of(self, done: Sequence[MicroStep]) -> dict[str, Floats]:
-        """Those that have come, and with a layer's those of all stages behind it.
+        """Return the deltas so far, by stage; with a layer's, those of all stages after it.
 
-        They are of the whole batch also while its outer products are added up: all of them had come before.
+        They are of the whole batch, even while its outer products are added up.
         """
         found = {stage.name: np.full(stage.outputs, np.nan) for stage in self.subject.stages}
         for step in done:
@@ -233,7 +233,7 @@ class Walk:
         return found
 
     def _nodes(self, at: int, computed: NDArray[np.bool_], values: Floats) -> dict[str, NodeNumbers]:
-        """The nodes of a formula and their numbers, as far as they have come; empty of any other network."""
+        """Return the nodes of a formula and their numbers so far; empty for any other network."""
         found: dict[str, NodeNumbers] = {}
         phase = self.phases[at - 1]
         for k, step in enumerate(self.steps):
@@ -253,24 +253,24 @@ class Walk:
 
     @cached_property
     def attention_step(self) -> Walked | None:
-        """The step of the one sample, where its positions look at each other."""
+        """The opened step of the one sample, if the network has attention."""
         looks = any(step.formula == SHARES for step in self.steps)
         return (self.opened if self.opened.trial else self._other_side) if looks else None
 
     def rows_in(self, at: int) -> int:
-        """How many rows of maps micro-step `at` shows one after the other."""
+        """Return how many rows of attention maps micro-step `at` shows one after the other."""
         alone = self.attention_step if self.steps[at - 1].formula == SHARES else None
         looking = None if alone is None else alone.looking(at)
         return 1 if looking is None else looking.places
 
     def _node(self, step: MicroStep) -> str:
-        """What the node is called that a micro-step is about, of a formula."""
+        """Return the name of the formula's node that a micro-step is about."""
         if step.kind in ("gradient", "update"):
             return weight_name(self.subject.tensors, int(step.weights[0]))
         return LOSS_NODE if step.kind == "loss" else self.named(step.words)
 
     def named(self, words: str) -> str:
-        """Words or a formula with the names that inputs and targets have on the screen."""
+        """Return words or a formula with the names that inputs and targets have on the screen."""
         sample = self.subject.sample
 
         def named(found: re.Match[str]) -> str:
@@ -281,13 +281,13 @@ class Walk:
 
     @property
     def is_graph(self) -> bool:
-        """Whether the network is a formula, whose weights are multiplied by slopes of its operations."""
+        """True if the network is a formula, whose weights are multiplied by slopes of its operations."""
         return any(step.kind == "node" for step in self.steps)
 
     def lettered(self, formula: str, made: str = "output") -> str:
-        """A formula with words for y, what is `made`, and t, the target, where an input has one of the letters.
+        """Return a formula with words for y (the number `made`) and t (the target) if an input has such a name.
 
-        Of a formula's graph the target has its own name in any case.
+        In the graph of a formula, the target always has its own name.
         """
         sample = self.subject.sample
         graph = len(sample.outputs) == 1 and self.is_graph
@@ -308,7 +308,7 @@ class Walk:
         return tuple(found)
 
     def _faces(self, done: Sequence[MicroStep], phase: int) -> dict[int, CubeText]:
-        """What stands on the cubes of a small net."""
+        """Return the texts on the cubes of a small network."""
         if not self.few:
             return {}
         kind = {FORWARD: "product", GRADIENTS: "gradient", UPDATE: "update"}.get(phase)
@@ -344,18 +344,18 @@ class Walk:
 
     @property
     def _has_whole_batch(self) -> bool:
-        """Whether every sample of the batch is there; else some alone."""
+        """True if the numbers of every sample of the batch are kept."""
         return self.opened.shown == len(self.opened.batch)
 
     @cached_property
     def _data(self) -> tuple[Floats, Floats]:
-        """Of the whole batch; no rows where not all of it is kept."""
+        """Inputs and targets of the whole batch; no rows unless all of it is kept."""
         count = self.opened.shown if self._has_whole_batch else 0
         return self.opened.inputs.T[:count], self.opened.targets.T[:count]
 
     @cached_property
     def own_loss(self) -> float | None:
-        """That of the one sample that is shown; None where means are."""
+        """The loss of the one sample that is shown; None if means are shown."""
         if self.opened.trial:
             return self.opened.loss
         return None if self.mean else self.subject.probe_loss(self.frame)
@@ -365,7 +365,7 @@ class Walk:
         return self._open_other()
 
     def _spread(self, index: int) -> GradientHistogram | None:
-        """All terms of a weight's gradient in the batch, and where the probe's is among them."""
+        """Return the histogram of a gradient's terms over the batch, with the probe's; None if unknown."""
         batch, one = (self._other_side, self.opened) if self.opened.trial else (self.opened, self._other_side)
         if not self.few or index < 0 or batch is None or len(batch.batch) < 2:
             return None
@@ -377,16 +377,16 @@ class Walk:
         return spread_of(products, float(batch.gradient[index]), own, *words)
 
     def _rows_of(self, adding: int) -> dict[str, Floats]:
-        """The numbers of the sample that is added last."""
+        """Return the numbers of the sample that is added last."""
         every = {"input": self.opened.inputs, "target": self.opened.targets, **self.opened.rows}
         return {name: np.asarray(rows[:, adding - 1]) for name, rows in every.items()}
 
     def _deltas_added(self, adding: int) -> dict[str, Floats]:
-        """Its own, before they are divided."""
+        """Return the deltas of the sample that is added last, before they are divided."""
         return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
 
     def _sample(self, adding: int) -> tuple[Floating, Floating, Floating] | None:
-        """Input, output and target of the sample that is added last, or their means; None: those of the probe."""
+        """Return input, output and target of the last sample added, or their means; None: the probe's."""
         rows = self._rows_of(adding) if adding else self.frame.activations if self.mean else {}
         if "target" not in rows or not self.stages:
             return None
@@ -395,14 +395,14 @@ class Walk:
     # ---- a sum of outer products
 
     def layer_of(self, step: MicroStep) -> Stage | None:
-        """The layer whose gradient a micro-step brings, if it is a sum of outer products of what the picture shows."""
+        """Return the layer whose gradient comes in a micro-step, if it can be added up sample by sample."""
         if step.phase != "gradients" or self.opened.trial or not self._has_whole_batch:
             return None
         stages = (s for s in self.subject.stages if s.name == step.stage and s.weight is not None and s.whole)
         return next(stages, None)
 
     def _sums(self, step: MicroStep, gradient: Floats) -> dict[int, CubeText]:
-        """What stands on the cubes of a layer while samples are added up."""
+        """Return the texts on the cubes of a layer while samples are added up."""
         stage = self.layer_of(step) if self.few else None
         tensors = [] if stage is None else [t for t in (stage.weight, stage.bias) if t is not None]
         words = f"sum ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ·x"
@@ -410,7 +410,7 @@ class Walk:
         return {k: CubeText(words, f"= {delta_text(float(gradient[k]))}") for k in cubes}
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
-        """The gradient with that layer's own as the sum over the first `count` samples, all of it marked `computed`."""
+        """Return the gradient with the layer's part from the first `count` samples; mark it `computed`."""
         stage = self.layer_of(step)
         gradient = self.opened.gradient.copy()
         if stage is None or stage.weight is None:
@@ -426,40 +426,40 @@ class Walk:
     # ---- numbers
 
     def sources(self, stage: Stage) -> tuple[str, ...]:
-        """The stages whose rows a stage reads."""
+        """Return the stages whose rows a stage reads."""
         return stage.sources or (self._before[stage.name],)
 
     def inputs(self, stage: Stage) -> Floats:
-        """What a stage reads, for the samples of the opened batch: (columns, shown)."""
+        """Return the inputs of a stage for the samples of the opened batch, (columns, shown)."""
         return np.concatenate([
             self.opened.inputs if name == "input" else self.opened.rows[name] for name in self.sources(stage)
         ])  # fmt: skip
 
     def after(self, stage: Stage) -> Stage | None:
-        """The stage that makes each number of a row something else, and reads nothing beside it."""
+        """Return the stage that changes each number of a row and reads nothing else, or None."""
         after = [s for s in self.subject.stages if self.sources(s) == (stage.name,)]
         good = len(after) == 1 and after[0].weight is None and after[0].outputs == stage.outputs
         return after[0] if good and "norm" not in after[0].kind else None
 
     @cached_property
     def change(self) -> Floats:
-        """By how much the step moves each weight (P,)."""
+        """The change of each weight in the step, shape (P,)."""
         return np.asarray(self.opened.new_values - self.frame.values, np.float64)
 
     def is_mean(self, index: int) -> bool:
-        """Whether a gradient is the mean of what the samples ask for: of a weight used once, where losses are averaged.
+        """Return whether a gradient is a mean over samples: a weight used once, with averaged losses.
 
         Several products of one sample are a sum.
         """
         return self.opened.divisor != 1 and self.opened.made(index).terms == len(self.opened.batch)
 
     def row_of(self, stage: Stage) -> str:
-        """The stage whose row shows a layer's sums, or what becomes of each of them."""
+        """Return the stage whose row shows a layer's sums, or what becomes of each of them."""
         after = self.after(stage)
         return stage.name if after is None else after.name
 
     def rows_before(self, stage: Stage) -> Floats | None:
-        """The numbers of the sample that a stage reads; None where they are not known."""
+        """Return the numbers of the sample that a stage reads; None if they are unknown."""
         rows = [self.frame.activations.get(name) for name in self.sources(stage)]
         return None if any(row is None for row in rows) else np.concatenate(rows)  # type: ignore[arg-type]
 
@@ -467,12 +467,12 @@ class Walk:
 
     @cached_property
     def _last(self) -> Stage | None:
-        """The last layer, where its outputs have names."""
+        """The last layer, if its outputs have names; else None."""
         last = next((s for s in reversed(self.subject.stages) if s.weight is not None), None)
         return last if last is not None and len(self.subject.sample.outputs) == last.outputs else None
 
     def table(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Row, ...]:
-        """Where the deltas of the last sums come from, row by row; those that have not come yet are empty."""
+        """Return how the deltas of the last sums are made, row by row; unknown ones are empty."""
         sums, end, sample = self._last, self.subject.stages[-1] if self.subject.stages else None, self.subject.sample
         if sums is None or end is None or sums.outputs > MOST or (sums is not end and self.after(sums) is not end):
             return ()
@@ -493,15 +493,15 @@ class Walk:
         return (*rows, ("δ, their product", _cells(own)))
 
     def _above(self, sums: Stage) -> str:
-        """What comes down to the output, as output and target give it where they do."""
+        """Return the words for the gradient that the output receives, from output and target if possible."""
         formula = next((s.formula for s in self.opened.micro_steps() if (s.kind, s.stage) == ("delta", sums.name)), "")
         before, difference, _ = formula.partition(DIFFERENCE)
         return self.lettered(before + difference) if difference else "δ of output"
 
     def outputs(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Output, ...]:
-        """The outputs of the last layer one below the other, where a table has no column for each.
+        """Return the outputs of the last layer, if there are too many for a table.
 
-        Those of the one sample, or of a batch their means: the numbers beside each other are of the same samples.
+        They are the one sample's, or means over a batch: numbers side by side are of the same samples.
         """
         sums, sample, trial = self._last, self.subject.sample, self.opened.trial
         if sums is None or not MOST < sums.outputs <= LISTED or not len(self.frame.activations):
@@ -517,7 +517,7 @@ class Walk:
 def spread_of(
     terms: NDArray[np.floating], gradient: float, own: float | None, words: str, noun: str, joined: str = "mean"
 ) -> GradientHistogram | None:
-    """The histogram of some terms; None where they are no numbers, or nothing but zeros."""
+    """Return the histogram of some terms; None if one is not finite, or all are 0."""
     reach = float(np.abs(terms).max(initial=0.0))
     if not np.isfinite(reach) or reach == 0.0:
         return None
@@ -529,11 +529,11 @@ def spread_of(
 
 
 def micro_step_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = False) -> MicroStepView:
-    """Micro-step `number` (from 1, or negative from the last) of the step that follows a frame of the subject's run.
+    """Return micro-step `number` (from 1, or negative from the last) of the step that follows a frame.
 
-    It is the real step if `whole_batch`; else a trial with the sample alone that is drawn, where that has a target.
-    FileFormatError where a recording has no micro-steps, InputError where the subject is no run or there is no such
-    micro-step.
+    It is the real step if `whole_batch`; else a trial with the drawn sample alone, if that has a target.
+    Raises FileFormatError if a recording has no micro-steps, InputError if the subject is no run or has no
+    such micro-step.
     """
     walk = Walk(open_step(subject, alone=not whole_batch and True in sides(subject)), subject, frame)
     at = int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else 0
@@ -544,7 +544,7 @@ def micro_step_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: b
 
 
 def sides(subject: Subject) -> frozenset[bool]:
-    """Of which steps there are micro-steps: that with the drawn sample alone (True), the real one."""
+    """Return which steps have micro-steps: the trial with the drawn sample (True), the real one (False)."""
     if isinstance(subject.source, RecordedSource):
         return subject.source.sides()
     alone = subject.probe is not None and subject.target is not None
@@ -552,7 +552,7 @@ def sides(subject: Subject) -> frozenset[bool]:
 
 
 def open_step(subject: Subject, *, alone: bool) -> Walked:
-    """The coming step of a run, or the one after the frame of a recording where it stands."""
+    """Return the coming step of a run, opened, or the step after a recording's present frame."""
     source, target = subject.source, subject.target
     if isinstance(source, RecordedSource):
         return source.opened(alone=alone)

@@ -1,9 +1,9 @@
-"""`Wires`: how numbers run through the cubes of one layer. The cube is the wire.
+"""`Wires`: links on which numbers run through the cubes of one layer. The cube is the wire.
 
-x comes down its column of cubes, products run along their row into the sum; backwards δ comes into the row, and what
-goes on runs up the column.
+x comes down its column of cubes; products run along their row into the sum. On the way back, δ comes into the
+row, and terms for the layer before run up the column.
 
-A link runs at the height of the main faces and in the gaps between cubes alone, so that it crosses no number.
+Links run at the height of the main faces, in the gaps between cubes, and so cross no number.
 """
 
 from __future__ import annotations
@@ -21,44 +21,45 @@ from ..space.arrangement import Plate, Project
 Floats = NDArray[np.float64]
 Points = NDArray[np.floating] | None
 MOST = 400
-"""Cubes of a layer up to which its links are drawn."""
+"""Up to this many cubes of a layer, its links are drawn."""
 _HEAD, _WIDE = 8.0, 2.6
-_FACE = 18.0  # pixels of a face, from which on the gaps beside it show a link
+_FACE = 18.0  # pixels of a face from which on the gaps beside it show links
 _DENSE = 4.0  # pixels of a face, below which the links of its columns would be a grey area
 _DIM = 0.3
-"""Share of the light that the link of a number near 0 has."""
+"""Brightness of the link of a number near 0, as a share."""
 
 
 class Running(NamedTuple):
-    """The numbers of one layer that run, (rows, columns); the last column is that of the biases. NaN: not there yet."""
+    """Numbers that run through one layer, (rows, columns); the last column has the biases. NaN: not there yet."""
 
     numbers: Floats
-    x: Floats  # (columns,), what comes down the columns; NaN where nothing does
+    x: Floats  # (columns,), the inputs that come down the columns; NaN for none
     up: bool  # whether the columns' numbers run up, to the layer before
-    delta: Points  # (rows,), what runs from the sums into the cubes of their rows; None: products run to the sums
-    most: float  # the largest of the numbers: the brightest link
+    delta: Points  # (rows,), deltas that run from the sums into their rows; None: products run to the sums
+    most: float  # the largest number, which has the brightest link
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wires:
-    """Where links run, in logical pixels; `sources` (columns, 2) and `sums` (rows, 2) are NaN where nothing stands.
+    """The course of links, in logical pixels.
 
-    Rows and columns are in the order in which the links meet them: `rows` and `columns` say which those are.
+    Rows and columns are in the order in which the links meet them; `rows` and `columns` are their indices. `sources`
+    (columns, 2) and `sums` (rows, 2) are NaN if nothing stands there.
     """
 
-    far: Floats  # (rows, columns, 2), middles of the edges of the main faces at which a column's link comes in
-    near: Floats  # at which it goes out
-    left: Floats  # the same for a row
+    far: Floats  # (rows, columns, 2), middles of the edges of main faces at which a column's link enters
+    near: Floats  # the same where it leaves
+    left: Floats  # left and right: the same for a row's link
     right: Floats
     sources: Floats
     sums: Floats
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
-    air: float  # pixels around sources and sums that a link keeps off
-    gaps: bool  # whether gaps between cubes are wide enough to be seen
+    air: float  # pixels that a link keeps off sources and sums
+    gaps: bool  # whether the gaps between cubes are wide enough to show links
 
     def sketch(self, running: Running, theme: Theme, cmap: Colormap) -> Sketch:
-        """All links of what runs."""
+        """Return the links of all numbers that run."""
         sketch, numbers, most = Sketch(), running.numbers[self.rows][:, self.columns], running.most
         for j, column in enumerate(self.columns.tolist()):
             there = np.flatnonzero(~np.isnan(numbers[:, j]))
@@ -89,7 +90,7 @@ class Wires:
         return sketch
 
     def path(self, kind: str, row: int, column: int) -> Floats | None:
-        """The way (N, 2) of one number: of a product, a sum, a gradient, or a delta; None where it has none."""
+        """Return the path (N, 2) of one number: a product, sum, gradient or delta; None if it has none."""
         i, j = (int(np.flatnonzero(order == k)[0]) if k in order else 0
                 for order, k in ((self.rows, row), (self.columns, column)))  # fmt: skip
         down = [point for k in range(i) for point in (self.far[k, j], self.near[k, j])]
@@ -106,14 +107,14 @@ class Wires:
 
 
 def _hue(value: float, most: float, cmap: Colormap) -> Colour:
-    """Sign as hue, size as light."""
+    """Return a colour whose hue is the sign and whose brightness is the size of a number."""
     share = min(1.0, 0.45 + 0.55 * abs(value) / most) if most > 0 else 0.45
     share *= value != 0
     return cmap(share if value >= 0 else -share)
 
 
 def _link(sketch: Sketch, cube: Floats, end: Floats, air: float, colour: Colour, *, away: bool) -> None:
-    """An arrow from a cube to what stands at the `end`, or from there, where there is room for it."""
+    """Draw an arrow between a cube and `end`, if there is room; it points `away` from the cube or to it."""
     way = end - cube
     length = float(np.hypot(*way))
     if not np.isfinite(length) or length - air < _HEAD:
@@ -124,7 +125,7 @@ def _link(sketch: Sketch, cube: Floats, end: Floats, air: float, colour: Colour,
 
 
 def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points, sums: Points, air: float) -> Wires:
-    """The links of a layer; its plates are seen by one camera; sources, sums and `air` are in logical pixels."""
+    """Return the links of a layer whose plates one camera sees; lengths are in logical pixels."""
     rows, columns = plate.shape
 
     def edge(axis: int, side: int) -> Floats:
@@ -152,20 +153,20 @@ def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points
 
 
 def _nearer(points: Floats, a: Floats, b: Floats) -> bool:
-    """Whether points are nearer to others than to a second choice of them."""
+    """Return whether `points` are on average nearer to `a` than to `b`."""
     return bool(np.hypot(*(points - a).T).mean() < np.hypot(*(points - b).T).mean())
 
 
-# ---- What runs while a micro-step is shown: forwards grey, backwards in the colour of gradients.
+# ---- Pulses of a micro-step: grey on the way forward, in the colour of gradients on the way back.
 
 SECONDS, STOP, STANDS = 0.4, 1 / 6, 4
-"""Of one micro-step; of one place of a window, so that nothing flashes over three times a second; at its end as long
-as at so many."""
+"""Seconds of a micro-step; of one window position, so that nothing flashes over three times a second; and for
+how many positions the window stays at its end."""
 _RADIUS = 5.0
 
 
 def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
-    """A disc at `share` (0..1) of its time along a path, and the line behind it."""
+    """Return a disc at `share` (0 to 1) of its time along a path, and the line behind it."""
     sketch, points = Sketch(), np.asarray(path, np.float64)
     colour = theme.pulse if back else theme.text2
     gone = cut(points, share * share * (3.0 - 2.0 * share))  # slow at both ends
@@ -178,7 +179,7 @@ def pulse(path: ArrayLike, share: float, theme: Theme, *, back: bool) -> Sketch:
 
 
 def cut(path: Floats, share: float) -> Floats:
-    """The first part of a path, by its length."""
+    """Return the first `share` of a path, by its length."""
     along = np.cumsum([0.0, *np.hypot(*np.diff(path, axis=0).T)])
     reach = float(np.clip(share, 0.0, 1.0)) * along[-1]
     end = [np.interp(reach, along, numbers) for numbers in path.T]

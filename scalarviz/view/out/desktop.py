@@ -166,12 +166,12 @@ class Window:
 
     @property
     def visible(self) -> bool:
-        """Whether it is neither hidden nor minimised."""
+        """True if the window is neither hidden nor minimised."""
         return bool(self.frame.isVisible() and not self.frame.isMinimized())
 
     @property
     def full_screen(self) -> bool:
-        """Whether it fills the screen."""
+        """True if the window fills the screen."""
         return bool(self.frame.isFullScreen())
 
     def show_full_screen(self, on: bool) -> None:

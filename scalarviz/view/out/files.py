@@ -478,7 +478,7 @@ class Recorder:
 
     @property
     def due(self) -> bool:
-        """Whether a picture painted now would be in the film: a frame has passed since the last one."""
+        """True if a picture painted now would be in the film: a frame has passed since the last one."""
         return not self.ended and int(self.seconds * FPS) > self._taken
 
     def set_picture(self, picture: Image) -> None:
@@ -509,7 +509,7 @@ class Recorder:
 
     @property
     def done(self) -> bool:
-        """Whether the film has ended, successfully or not."""
+        """True if the film has ended, successfully or not."""
         return not self._thread.is_alive()
 
     def close(self) -> None:

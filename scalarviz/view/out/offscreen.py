@@ -75,7 +75,7 @@ class Offscreen:
 
     @property
     def is_usable_here(self) -> bool:
-        """Whether this thread may draw with it."""
+        """True if this thread may draw with the canvas."""
         return _is_egl(self._canvas) or threading.get_ident() == self._made_by
 
     def render(self, draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:

@@ -1,4 +1,4 @@
-"""Who looks at whom in a word: a map of each head, and line by line what one letter takes from the others."""
+"""Attention in a word: a map of each head, and the list of what one letter takes from the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Float = NDArray[np.floating]
 
 
 def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here: bool) -> None:
-    """A letter of the word as a key; `here`: the one that is looked at."""
+    """Draw a letter of the word as a key; `here`: it is the chosen one."""
     (x, y, wide, high), start = box, name == BEGINNING
     fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
     sketch.rect(*box, fill=fill, stroke=theme.flow, radius=4)
@@ -33,28 +33,28 @@ def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here:
 
 
 def quoted(name: str) -> str:
-    """A letter in a text, where matrices have letters as names too."""
+    """Return a letter in quotes, because matrices are named by letters too."""
     return name if name == BEGINNING else f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def percent(share: float) -> str:
-    """``49``, ``<1``: a share in per cent without its sign."""
+    """Return a share in per cent without its sign: ``49``, ``<1``."""
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
 
 
 DARKEST = 0.16
-"""Grey of a share of 0: the cells can be counted."""
+"""The grey of a share of 0, at which cells can still be counted."""
 
 
 def greys(shares: Float, theme: Theme) -> Float:
-    """The greys (N, 3) of shares (N,) of attention."""
+    """Return the greys (N, 3) of shares (N,) of attention."""
     grey = DARKEST + (1 - DARKEST) * np.clip(shares, 0, 1)
     grey = grey if theme.name == "dark" else 1.06 - grey
     return np.repeat(np.asarray(grey)[:, None], 3, axis=1)
 
 
 def triangle(sketch: Sketch, at: Point, cell: float, theme: Theme, shares: Float, chosen: int) -> None:
-    """One head: rows look at columns, and a frame is around the row of the chosen letter."""
+    """Draw one head: rows attend to columns; the row of the chosen letter has a frame."""
     left, top = at
     down, across = np.tril_indices(len(shares))
     side = np.full((2, len(down)), cell - (1.0 if cell > 4 else 0.0))
@@ -65,7 +65,7 @@ def triangle(sketch: Sketch, at: Point, cell: float, theme: Theme, shares: Float
 
 
 def cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Callable[[Float], Float]) -> None:
-    """Signed numbers (rows, columns) as cells that fill a box."""
+    """Draw signed numbers (rows, columns) as cells that fill a box."""
     rows, columns = numbers.shape
     wide, high = box[2] / columns, box[3] / rows
     gap = 0.7 if min(wide, high) > 3 else 0.0
@@ -77,20 +77,20 @@ def cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Callable[
 
 # ---- An opened step: what a letter takes from each letter that it looks at.
 
-_DARK, _HALF = 0.85, 0.5  # of the ground, over what waits, and over what is done
+_DARK, _HALF = 0.85, 0.5  # opacity of the veil over what waits, and over what is done
 _LIGHT = (0.3, 1.0, 1.0, 0.5, 1.0, 1.0, 0.5)
-"""By how far it has come."""
-_BESIDE = 14.0  # what a row's spot has left of its cells
-_TOP, _LINE, _BELOW = 46.0, 27.0, 78.0  # above the lines, of one at most, and below them
+"""Brightness of the list by `AttentionState.reached`."""
+_BESIDE = 14.0  # pixels of a row's spot left of its cells
+_TOP, _LINE, _BELOW = 46.0, 27.0, 78.0  # pixels above the lines, of one line at most, and below them
 _SCORE, _SHARE, _WHOLE = 44.0, 104.0, 62.0  # where numbers begin, and the bar of a whole share
 
 
 def attention_lines(
     box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: AttentionState, gone: float, note: str
 ) -> Sketch:
-    """Whom the letter at a place looks at: score, share and share × v of each, and how a number of the sum adds up.
+    """Return what the letter at `place` attends to: score, share and share × v of each, and their sum.
 
-    What flows has come so far as its stage has `gone`, 0 to 1.
+    `gone` is the elapsed share of this stage, 0 to 1: so much of it has moved.
     """
     sketch, (x, y, width, height), attention = Sketch(), box, seen.attention_at(place)
     if attention is None:
@@ -145,7 +145,7 @@ def attention_lines(
 
 
 def _example(attention: Attention, head: int, names: Sequence[str], width: float, kind: str) -> tuple[str, str]:
-    """One number in words and as an equation: "score" (of the largest share), "sum", "back" to it, or to a "query"."""
+    """Return one number in words and as an equation: `kind` is "score", "sum", "back" (to a score) or "query"."""
     shares, taken = attention.shares[head], attention.outputs[head]
     if kind == "score":
         which = int(np.argmax(shares))
@@ -166,7 +166,7 @@ def _example(attention: Attention, head: int, names: Sequence[str], width: float
 def row_light(
     maps: Sequence[Spot], theme: Theme, setting: Setting, seen: AttentionState, now: int, gone: float
 ) -> Sketch:
-    """Over the maps: the row of now is lit, others are dark or at half light; then what flows from it to the layer."""
+    """Return veils over the maps, except the current row, and the line on which its values run to the layer."""
     sketch, plate = Sketch(over=True), setting.plates.get(seen.reads)
     for (x, y, wide, high), row in ((spot.box, int(spot.value)) for spot in maps if seen.reached):
         veil = (_DARK if row > now else _HALF * (row < now)) if seen.reached < 3 else _HALF

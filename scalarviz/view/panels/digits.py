@@ -87,7 +87,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     @property
     def moving(self) -> bool:
-        """Whether a digit is still moving."""
+        """True while a digit moves."""
         return bool((self._age < EASE).any())
 
     def move(self, classes: NDArray[np.integer], seconds: float | None) -> None:

@@ -100,7 +100,7 @@ class Ground:
 
     @property
     def answered(self) -> bool:
-        """Whether the network's output may be shown; inside a step only after it was computed."""
+        """True if the network's output may be shown; inside a step only after it was computed."""
         last = () if self.opened_step is None else self.subject.stages[-1:]
         step = self.opened_step
         return step is None or all(np.all(step.reached.get(stage.name, True)) for stage in last)
@@ -131,7 +131,7 @@ class Ground:
 
     @property
     def can_teach(self) -> bool:
-        """Whether the user can change the training data."""
+        """True if the user can change the training data."""
         return self.hints and self.subject.source.can.edit
 
     def can_choose(self, count: int | None = None) -> bool:
@@ -301,12 +301,12 @@ class Drawer(Generic[P]):
 
     @property
     def alive(self) -> bool:
-        """Whether a part of it is visible: the panel, its sketches among the cubes, or its number in the HUD."""
+        """True if the panel, its sketches among the cubes, or its number in the HUD is visible."""
         return self.box is not None or self.setting is not None or self.measures
 
     @property
     def measures(self) -> bool:
-        """Whether the HUD shows its number even while the panel has no place."""
+        """True if the HUD shows the panel's number even while the panel has no place."""
         return False
 
     def measure(self, moment: Moment, seconds: float | None) -> None:
@@ -314,7 +314,7 @@ class Drawer(Generic[P]):
 
     @property
     def moving(self) -> bool:
-        """Whether it keeps changing while the frame stays."""
+        """True if the panel keeps changing while the frame stays."""
         return False
 
     def beside_cubes(self, width: float, height: float) -> float:
@@ -328,7 +328,7 @@ class Drawer(Generic[P]):
 
     @property
     def headline(self) -> Headline | None:
-        """Its number for the HUD, or None."""
+        """The panel's number for the HUD, or None."""
         return None
 
     def marks(self) -> Sequence[Sketch]:
@@ -392,12 +392,12 @@ class Drawer(Generic[P]):
 
     @property
     def typing(self) -> bool:
-        """Whether text is being typed into it; it gets keys first then."""
+        """True while the user types text into the panel; it gets keys first then."""
         return False
 
     @property
     def takes_strip(self) -> bool:
-        """Whether it needs the whole strip because its part there was just used."""
+        """True if the panel needs the whole strip because the user just used its part there."""
         return False
 
     def end_typing(self) -> None:

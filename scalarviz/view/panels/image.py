@@ -249,7 +249,7 @@ class Asked:
 
     @property
     def moving(self) -> bool:
-        """Whether the output is of an earlier frame, or its age was shown until a moment ago."""
+        """True if the output is of an earlier frame, or its age was shown until a moment ago."""
         return self._pace.late or self._pace.old
 
     @property

@@ -314,7 +314,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     @property
     def measures(self) -> bool:
-        """Whether the HUD shows the test's number."""
+        """True if the HUD shows the test's number."""
         return self.panel.test is not None and self.panel.test.headline
 
     @property
@@ -332,7 +332,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     @property
     def moving(self) -> bool:
-        """Whether the accuracy is older than the cubes, or the words older than the curve."""
+        """True if the accuracy is older than the cubes, or the words are older than the curve."""
         old = self._pace.old if self._tests_accuracy else False
         return self._words_late or old or (self._pace.late and (self._tests_accuracy or self._grows(self._step)))
 

@@ -102,7 +102,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     @property
     def moving(self) -> bool:
-        """Whether the maps are still getting finer."""
+        """True while the maps get finer."""
         return not self._error and self.grid.unfinished
 
     @property

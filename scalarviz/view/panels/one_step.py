@@ -445,12 +445,12 @@ class LossOverDrawer(Drawer[LossOver]):
 
     @property
     def carries(self) -> bool:  # type: ignore[override]
-        """Whether the network's only weight rolls along its own curve as a cube."""
+        """True if the network's only weight rolls along its own curve as a cube."""
         return sum(tensor.size for tensor in self.ground.subject.tensors) == len(self.panel.weights) == 1
 
     @property
     def moving(self) -> bool:
-        """Whether the ball is still moving."""
+        """True while the ball moves."""
         return self._rolls is not None and self._since < self._time
 
     @property

@@ -37,7 +37,7 @@ class Pace:
         self._still, self._lagged = 0.0, False
 
     def due(self, key: object, seconds: float | None) -> bool:
-        """Note a frame `seconds` after the last one (None: nobody waits); return whether to do the work now."""
+        """Note a frame `seconds` after the last one (None: not in a window); return whether to do the work now."""
         passed = float("inf") if seconds is None else seconds
         self._waited += passed
         self._still = self._still + passed if key is self._shown else 0.0
@@ -56,12 +56,12 @@ class Pace:
 
     @property
     def late(self) -> bool:
-        """Whether the work is of another frame than the one shown."""
+        """True if the work is of another frame than the shown one."""
         return self._done is not self._shown
 
     @property
     def old(self) -> bool:
-        """Whether to show its age: it is late, or was until a moment ago."""
+        """True if the work's age is shown: it is late, or was until a moment ago."""
         if self._lagged and not self.late and self._still >= SETTLE:
             self._lagged = False
         return self._live and (self.late or self._lagged)
@@ -97,13 +97,13 @@ class TextPace:
         self._waited = float("inf")
 
     def ready(self, seconds: float | None) -> bool:
-        """Return whether a frame `seconds` after the last one (None: nobody waits) will be written."""
+        """Return whether a frame `seconds` after the last one (None: not in a window) will be written."""
         return seconds is None or self._waited + seconds >= self._pause
 
     def due(self, frame: object, words: object, seconds: float | None) -> bool:
         """Note a frame with `words`, `seconds` after the last one; return whether to write it now.
 
-        `seconds` None: nobody waits.
+        `seconds` None: not in a window.
         """
         waits, old = not self.ready(seconds), self._written
         self._waited += float("inf") if seconds is None else seconds
@@ -145,13 +145,13 @@ class Grid:
 
     @property
     def unfinished(self) -> bool:
-        """Whether places of the frame shown are still missing."""
+        """True if places of the shown frame are missing."""
         return self.numbers is not None and not self.is_complete
 
     def update(self, frame: object, seconds: float | None, size: Size, ask: Ask) -> bool:
         """Compute numbers for a frame, or more of the same frame; return whether the numbers changed.
 
-        `size` has all rows and columns. `seconds`: time since the last call; None: nobody waits.
+        `size` has all rows and columns. `seconds`: time since the last call; None: not in a window.
         """
         if self.numbers is None or frame is not self._frame:
             self._choose(size)

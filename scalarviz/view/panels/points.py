@@ -80,7 +80,7 @@ class PointsDrawer(Drawer[Plot]):
 
     @property
     def can_teach(self) -> bool:
-        """Whether the user can add and remove points."""
+        """True if the user can add and remove points."""
         return self.panel.edits is not None and self.ground.can_teach
 
     @property
@@ -391,7 +391,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     @property
     def moving(self) -> bool:
-        """Whether the map is still getting finer."""
+        """True while the map gets finer."""
         return not self._error and self.grid.unfinished
 
     @property
@@ -478,7 +478,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     @property
     def _alike(self) -> bool:
-        """Whether both axes have the same numbers at their ends."""
+        """True if both axes have the same numbers at their ends."""
         return self.panel.across.ends == self.panel.up.ends
 
     def _rows(self, width: float) -> list[list[str]]:

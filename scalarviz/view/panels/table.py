@@ -235,7 +235,7 @@ class HistogramDrawer(Drawer[Histogram]):
 
     @property
     def moving(self) -> bool:
-        """Whether another tensor is hovered than the one drawn."""
+        """True if the pointer is on another tensor than the one drawn."""
         return self._pointed[0] != self._shown
 
     @property

@@ -1,7 +1,4 @@
-"""Drawing a `WordBoard`, all of it of one reading, at the letter that is chosen.
-
-Who looks at whom, the stream, inner numbers, what comes next, frames, and words that are made up.
-"""
+"""The drawer of a `WordBoard`: attention, stream, likely next letters and new words, for a chosen letter."""
 
 from __future__ import annotations
 
@@ -26,21 +23,21 @@ from .image import Asked
 
 @dataclass(slots=True)
 class WordState:
-    """The word of one panel, and the letter of it that is looked at; 0 is the beginning."""
+    """The word of one panel, and its chosen letter; 0 is the beginning."""
 
     letters: str
     word: str
     chosen: int = 0
     typing: bool = False
-    touched: bool = False  # whether a hand has used it since the last step: then it is to be seen
-    head: int = -1  # that of attention which was clicked; -1: none
+    touched: bool = False  # whether the user has used it since the last step: then it must be visible
+    head: int = -1  # the attention head that was clicked; -1: none
 
     def name(self, number: int) -> str:
-        """What a number is called; the one behind the letters is the end."""
+        """Return the letter of a number; the number after the letters is the end."""
         return self.letters[number] if number < len(self.letters) else "end"
 
 
-# ---- What stands in the column and among the cubes: keys, bars of what may follow, who looks at whom.
+# ---- Parts for the column and for the place among the cubes: keys, bars of likely next letters, attention.
 
 LIKELIEST = 5
 
@@ -49,23 +46,23 @@ def bars(
     sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Reading, place: int, line: float,
     unit: str = "",
 ) -> None:  # fmt: skip
-    """What may follow a letter, the likeliest first, as bars of at most so many pixels; strong: what does follow.
+    """Draw the likeliest next letters as bars of at most `most` pixels; the word's own next letter is bold.
 
-    That stands alone where nothing is known of it yet.
+    Only that letter is drawn while the network's answer is unknown.
     """
     x, y = at
     likely = read.likely[place]
     follows = state.letters.index(state.word[place]) if place < len(state.word) else len(state.letters)
     order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist() if np.isfinite(likely).all() else [follows]
     if follows not in order:
-        order[-1] = follows  # with its own figure, in the last place
+        order[-1] = follows  # in the last place, with its own share
     for k, number in enumerate(order):
         base, bright, share = y + line * k + 12, number == follows, float(likely[number])
         ink, wide = theme.text1 if bright else theme.text3, max(most * share, 1.5)
         sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
         if np.isfinite(share):
             sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
-            # so that −ln of the share that counts can be worked out
+            # enough digits to compute −ln of this share
             sketch.text(x + wide + 4, base, (f"{100 * share:.3g}" if bright else percent(share)) + unit, LABEL, ink)
 
 
@@ -73,11 +70,11 @@ def bars(
 
 _TOP, _LINE, _KEY = 22.0, 16.0, 30.0
 _CELL, _WIDEST = 110.0, 150.0
-"""Least and most pixels of one letter's bars."""
+"""The least and the most pixels of one letter's bars."""
 
 
 def following(box: Box, theme: Theme, state: WordState, read: Reading, *, age: str, hints: bool) -> Sketch:
-    """All of it; letters and the field answer to a click."""
+    """Return the strip; letters and the field answer to a click."""
     sketch, (x, y, width, _) = Sketch(), box
     _title(sketch, box, theme, state, age, hints)
     tokens = (BEGINNING, *state.word)
@@ -95,7 +92,7 @@ def following(box: Box, theme: Theme, state: WordState, read: Reading, *, age: s
 
 
 def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, hints: bool) -> None:
-    """The title, the field, and how to use it."""
+    """Draw the title, the field, and how to use it."""
     x, y, width, _ = box
     sketch.text(x, y + 12, "next letter", LABEL, theme.text1, bold=True)
     left = x + measure("next letter", LABEL, True) + 12
@@ -129,9 +126,9 @@ _APART = 14.0  # least pixels between names of bars
 def scene(
     setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading, inner: OpenedStep | None = None
 ) -> list[Sketch]:
-    """All parts that have their room; of an opened step what has been made.
+    """Return all parts that have room; in an opened step only what is computed already.
 
-    That is the stream left of the plates that are done, and inner numbers left of one that reads them.
+    That is the stream left of the modules that are done, and inner numbers left of a module that reads them.
     """
     sketch, rooms, end, read_to = Sketch(), sheet.rooms, inf, inf
     if inner is not None:
@@ -155,7 +152,7 @@ def scene(
 
 
 def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: Reading) -> None:
-    """A triangle a head, with letters beside it and below it as far as there is room."""
+    """Draw one triangle per head, with letters beside it and below it if there is room."""
     heads, count, _ = read.attention.shape
     columns = 1 if heads <= 4 else 2
     lines = -(-heads // columns)
@@ -185,7 +182,7 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: 
 
 
 def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: str, cmap: Colormap | None) -> float:
-    """A small legend on a baseline: its ends left and right of it; greys of attention without a map."""
+    """Draw a small legend on a baseline, its ends left and right; without `cmap`, the greys of attention."""
     (x, y), (wide, high_) = at, _BAR
     sketch.text(x, y, low, LABEL, theme.text2)
     x += measure(low, LABEL) + 5
@@ -199,7 +196,7 @@ def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: 
 def _stream(
     sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Reading, chosen: int, end: float
 ) -> None:
-    """The numbers of each letter, a row each, where they are on their way; one scale for all of them."""
+    """Draw the residual stream at its places, one row per letter; all places have one scale."""
     stream, cmap = read.stream, get_map("weight", theme)
     most = max(float(np.abs(numbers).max()) for numbers in stream)
     shown = stream if len(stream) == len(sheet.rows) else stream[:1] + stream[-2:]
@@ -225,7 +222,7 @@ def _stream(
 
 
 def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: tuple[str, Float], chosen: int) -> None:
-    """The inner numbers of the chosen letter, each beside the row of weights that makes it."""
+    """Draw the inner numbers of the chosen letter, each beside the row of weights that makes it."""
     tensor, numbers = hidden
     plate = setting.plates.get(tensor)
     if plate is None or plate.grid.cells[0] != numbers.shape[1]:
@@ -245,18 +242,18 @@ def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: t
 
 
 def _row_corners(setting: Setting, plate: Plate, row: int) -> Float:
-    """The main face of a row as four points, in order."""
+    """Return the corners (4, 2) of a row's main face, in order."""
     first, last = plate.cell_corners(row, 0)[4:], plate.cell_corners(row, plate.shape[1] - 1)[4:]
     return setting.project(np.array([first[0], last[1], last[3], first[2]]))
 
 
 def _edge(setting: Setting, plate: Plate, row: int) -> Float:
-    """The middle of a row's right end."""
+    """Return the middle of a row's right end."""
     return np.asarray(_row_corners(setting, plate, row)[1:3].mean(axis=0))
 
 
 def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Theme) -> None:
-    """A frame around a row."""
+    """Draw a frame around a row, if the scene has room for it."""
     if not 0 <= row < plate.shape[0]:
         return
     corners = _row_corners(setting, plate, row)
@@ -266,7 +263,7 @@ def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Them
 
 
 def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: WordState, read: Reading) -> None:
-    """The likeliest letters go on the rows of the head that say them."""
+    """Draw the likeliest next letters at the rows of the head that make them."""
     plate = setting.plates.get(read.uses[-1][0])
     likely = read.likely[state.chosen]
     if plate is None or plate.shape[0] != len(likely) or not setting.contains(room):
@@ -288,51 +285,51 @@ def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: Word
         sketch.text(at, y + 5, text, LABEL, ink, bold=len(taken) == 1)
 
 
-# ---- `NewNames`: words that a network makes up, one after another: each enters below the others, letter by letter.
+# ---- `NewNames`: words that a network invents; each enters below the others, letter by letter.
 
 MOST = 5
 EVERY, LETTER = 2.0, 0.12
 """Seconds from one word to the next, and from one letter to the next."""
 STANDS = 0.5
-"""Seconds after which a moment that stays is that of all words."""
+"""Seconds after which all words are made again at a step that stays."""
 _SIZES = (30.0, 26.0, 22.0, 18.0)
 _NAMES_TOP = 26.0
 _DIM = 0.42  # of the text's colour: a letter of probability 0
 
 
 class NewNames:
-    """The list. In a still all of it is of the moment shown; else each word says of which step it is.
+    """The list of new words. In a still, all are of the shown step; in a window, each older word names its step.
 
-    Once training pauses all of them are made anew, of that moment: the first ones, which a scene's own claim tells too.
+    When training pauses, all are made again at that step, the same words that a scene's own claim reads.
     """
 
     def __init__(self, panel: WordBoard) -> None:
         self._panel = panel
         self._lines: list[tuple[Invented, int]] = []  # words, and the steps at which they were made
         self._number, self._temperature = 0, 0.0
-        self._step = 0  # that is shown
-        self._since = 0.0  # seconds since the last one began to enter
+        self._step = 0  # the step that is shown
+        self._since = 0.0  # seconds since the last word began to enter
         self._stood = 0.0  # seconds for which that step has been shown
 
     @property
     def moving(self) -> bool:
-        """Whether letters are still to come, or words of the moment that is shown."""
+        """True while letters are missing, or words of the shown step."""
         coming = bool(self._lines) and self._letters < len(self._lines[-1][0].word)
         return coming or any(step != self._step for _, step in self._lines)
 
     @property
     def words(self) -> list[str]:
-        """Those that are shown, as far as they are."""
+        """The words that are shown; the last one may be incomplete."""
         made = [made.word for made, _ in self._lines]
         return [*made[:-1], *(word[: self._letters] for word in made[-1:])]
 
     @property
     def _letters(self) -> int:
-        """How many letters of the last word are there."""
+        """The number of letters of the last word that are shown."""
         return int(self._since / LETTER) + 1
 
     def look(self, moment: Moment, temperature: float, seconds: float | None) -> None:
-        """Time passes; None: all words are of this moment. A step back, or another temperature, begins anew."""
+        """Let `seconds` pass; None: all words are of this moment. A step back or a new temperature begins again."""
         lines, late = self._lines, any(step != moment.step for _, step in self._lines)
         self._stood = self._stood + (seconds or 0.0) if moment.step == self._step else 0.0
         self._step = moment.step
@@ -347,7 +344,7 @@ class NewNames:
             self._number, self._since = self._number + 1, 0.0
 
     def draw(self, box: Box, theme: Theme, step: int) -> Sketch:
-        """Title and words; the stronger a letter, the surer it was."""
+        """Return title and words; a letter is stronger the likelier it was."""
         sketch, (x, y, width, height) = Sketch(), box
         title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · stronger: more certain")
         pitch = (height - _NAMES_TOP) / MOST
@@ -366,20 +363,20 @@ class NewNames:
         return sketch
 
 
-# ---- The drawer: whole in the column, or in a planned picture among the cubes and in the strip, too.
+# ---- The drawer: all of it in the column, or in a planned picture also among the cubes and in the strip.
 
 TOP, KEY, LINE, AIR = 22.0, 26.0, 17.0, 10.0
 COLUMNS = 3
 _MAPS = 72.0
 LEAST = TOP + KEY + 2 * AIR + LINE * (1 + LIKELIEST) + TOP + LINE
-"""Without the maps of attention, and with one line of new words."""
+"""The height without attention maps and with one line of new words."""
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
 def word_panel(
     box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float
 ) -> Sketch:
-    """All four parts, below the title, or what a low box has room for; title and letters answer to a click."""
+    """Return all four parts below the title, or those that fit; title and letters answer to a click."""
     sketch, (x, top, width, height) = Sketch(), box
     sketch.spot((x, top, width, TOP), "field", words=state.word)
     y, tokens, chosen = top + TOP, (BEGINNING, *state.word), state.chosen
@@ -410,11 +407,11 @@ def word_panel(
 
 
 STEP, TEMPERATURES = 0.1, (0.1, 2.0)
-"""By how much the temperature moves, and its bounds."""
+"""The step of the temperature, and its bounds."""
 
 
 class WordDrawer(Drawer[WordBoard]):
-    """A word to type and new ones. While its field is open letters are its own; a click chooses a letter."""
+    """A word to type, and new words. The open field gets the keys of letters; a click chooses a letter."""
 
     name = "word"
     height, least, spread = HEIGHT, LEAST, 206.0
@@ -427,10 +424,10 @@ class WordDrawer(Drawer[WordBoard]):
         super().__init__(panel, ground)
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
-        self.within = 0.0 if ground.subject.source.recorded else 268.0  # who looks at whom is not recorded
+        self.within = 0.0 if ground.subject.source.recorded else 268.0  # a recording has no attention
         self.names = NewNames(panel)
         self.spots: list[Spot] = []  # letters and field, wherever they stand
-        self._before = panel.word  # the word that stood there before the field was opened
+        self._before = panel.word  # the word before the field was opened
         self._fresh = True  # the next letter begins a word
         self._asked = Asked("word", ground)
         self._wanted = (panel.word, panel.temperature)
@@ -440,19 +437,19 @@ class WordDrawer(Drawer[WordBoard]):
 
     @property
     def moving(self) -> bool:
-        """Whether the numbers are of a frame before, or letters are still to come."""
+        """True while the numbers are of an earlier frame, or letters are missing."""
         return self._asked.moving or (self.setting is not None and self.names.moving)
 
     # ---- what it looks like
 
     def look(self, moment: Moment, seconds: float | None) -> None:
-        """Let the network of the moment read the word and make up others."""
+        """Let the network of the moment read the word and invent others."""
         wanted, self.state.chosen = (self.state.word, self.temperature), min(self.state.chosen, len(self.state.word))
-        if wanted != self._wanted:  # a key was pressed: what was made is of another word
+        if wanted != self._wanted:  # the user typed: the results are of another word
             self._wanted, self._asked = wanted, Asked("word", self.ground)
         made, self._error = self._asked.call(moment, seconds, lambda: self._read_and_invent(moment))
         self._read, self._words = made if made is not None else (None, ())
-        if self._read is not None and not self.ground.answered:  # what comes next is still to come
+        if self._read is not None and not self.ground.answered:  # the answer is not computed yet
             self._read = replace(self._read, likely=np.full_like(self._read.likely, np.nan))
         if moment.step != self._step:
             self._step, self.state.touched = moment.step, False
@@ -469,12 +466,12 @@ class WordDrawer(Drawer[WordBoard]):
         return reading, words
 
     def _answering(self, sketches: Sequence[Sketch]) -> Sequence[Sketch]:
-        """The same, and their letters answer to a click."""
+        """Let the letters of sketches answer to a click, and return the sketches."""
         self.spots += [spot for sketch in sketches for spot in sketch.spots]
         return sketches
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """New words alone in a planned picture, else all parts."""
+        """Return the new words alone in a planned picture, else all parts."""
         theme, state = self.ground.theme, self.state
         if self.setting is not None and self._read is not None:
             return [self.names.draw(box, theme, self._step)]
@@ -486,7 +483,7 @@ class WordDrawer(Drawer[WordBoard]):
         return self._answering([title, word_panel(box, theme, state, self._read, self._words, self.temperature)])
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
-        """Whom the chosen letter of the step's word looks at: row by row, then the values flow."""
+        """Return the attention of the chosen letter in the step's word: row by row, then its values."""
         seen, state, word = inner.looking, self.state, self.panel.word
         last = None if seen is None or self.setting is None else seen.attention_at(len(word))
         if seen is None or self.setting is None or last is None or last.shares.shape[1] > len(word) + 1:
@@ -501,7 +498,7 @@ class WordDrawer(Drawer[WordBoard]):
         return [lines, row_light(maps if state.word == word else (), theme, self.setting, seen, now, inner.progress)]
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """Attention, stream, inner numbers, frames."""
+        """Return attention, stream, inner numbers and frames."""
         if self._read is None or setting.blueprint is None:
             return ()
         ground = self.ground
@@ -509,7 +506,7 @@ class WordDrawer(Drawer[WordBoard]):
         return self._answering(scene(setting, setting.blueprint, ground.theme, self.state, self._read, step))
 
     def below(self, strip: Box) -> Sequence[Sketch]:
-        """What comes next after each letter."""
+        """Return the likely next letters after each letter."""
         ground, read = self.ground, self._read
         if read is None:
             return ()
@@ -524,7 +521,7 @@ class WordDrawer(Drawer[WordBoard]):
 
     @property
     def is_visible(self) -> bool:
-        """Whether it is to be seen."""
+        """True if the panel has a place in the column or among the cubes."""
         return self.box is not None or self.setting is not None
 
     @property
@@ -538,12 +535,12 @@ class WordDrawer(Drawer[WordBoard]):
             self.state.typing, self.state.touched, self.stale = True, True, True
 
     def end_typing(self) -> None:
-        """Close it; what was typed stays."""
+        """Close the field and keep its word."""
         self.stale |= self.state.typing
         self.state.typing = False
 
     def warm(self, steps: int) -> None:
-        """Another temperature, so many tenths from this one."""
+        """Change the temperature by so many tenths."""
         low, high = TEMPERATURES
         self.temperature = min(high, max(low, round(self.temperature + STEP * steps, 1)))
         self.stale = True
@@ -552,7 +549,7 @@ class WordDrawer(Drawer[WordBoard]):
         return spot_at(self.spots, at) is not None
 
     def click(self, at: Point) -> bool:
-        """The letter that is looked at, or the field."""
+        """Choose the clicked letter, or open the field."""
         spot = spot_at(self.spots, at)
         name, _, head = ("", "", "") if spot is None else spot.name.partition(" ")  # of a map with its head's number
         if spot is not None and name == "letter":
@@ -566,7 +563,7 @@ class WordDrawer(Drawer[WordBoard]):
         return True
 
     def key(self, name: str, text: str) -> bool:
-        """While the field is open: a letter, Backspace, Enter, Escape. Other keys keep their meaning."""
+        """Handle a letter, Backspace, Enter or Escape while the field is open; other keys keep their meaning."""
         state = self.state
         if not state.typing:
             return False
@@ -591,7 +588,7 @@ class WordDrawer(Drawer[WordBoard]):
         return True
 
     def let_go(self) -> bool:
-        """Escape: the word that stood there at first."""
+        """Restore the panel's own word, as Escape does."""
         if self.state.word == self.panel.word and not self.state.typing:
             return False
         self._set_word(self.panel.word)

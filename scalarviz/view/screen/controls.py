@@ -56,7 +56,7 @@ class Item:
 
     @property
     def typed(self) -> bool:
-        """Whether its value is a number that can be typed."""
+        """True if the item's value is a number that can be typed."""
         if isinstance(self.control, Segments):
             return all(isinstance(one, int | float) and not isinstance(one, bool) for one in self.control.choices)
         return isinstance(self.control, Slider) and not self.stops
@@ -207,7 +207,7 @@ class ControlsPanel:
 
     @property
     def has_place(self) -> bool:
-        """Whether it is open in a place of its own, which panels of the column share."""
+        """True if the panel is open in a place of its own, which panels of the column share."""
         return self.open and self.box is not None
 
     def toggle(self) -> None:
@@ -432,7 +432,7 @@ class ControlsPanel:
 
     @property
     def carries(self) -> bool:
-        """Whether an item is dragged out of its row."""
+        """True while an item is dragged out of its row."""
         return self._carried is not None
 
     def number_at(self, at: Point) -> Item | None:

@@ -529,7 +529,7 @@ _UNDER_TEXT = 18.0  # between a line of text, with its descenders, and the plots
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How much is drawn: number of terms, height of plots, formulas with the numbers, optimiser state, rule."""
+    """The amount to draw: number of terms, height of plots, formulas with numbers, optimiser state, rule."""
 
     terms: int
     plots: float

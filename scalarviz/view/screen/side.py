@@ -104,7 +104,7 @@ class SidePanels:
 
     @property
     def spreads(self) -> bool:
-        """Whether a panel of the column can draw among the cubes of a planned picture."""
+        """True if a panel of the column can draw among the cubes of a planned picture."""
         return any(self.drawers[name].spread is not None for name in self.column.names)
 
     def place(
@@ -202,7 +202,7 @@ class SidePanels:
 
     @property
     def among(self) -> bool:
-        """Whether a panel draws among any cubes."""
+        """True if a panel draws among any cubes."""
         return any(drawer.panel.among or drawer.at_end for drawer in self.drawers.values())
 
     def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
@@ -237,13 +237,13 @@ class SidePanels:
 
     @property
     def moving(self) -> bool:
-        """Whether a panel changes while the frame stays, or its text is of an older frame."""
+        """True if a panel changes while the frame stays, or its text is of an older frame."""
         there = [d for d in self.drawers.values() if d.box is not None or d.setting is not None]
         return any(self.ground.words_late or d.moving for d in there)
 
     @property
     def counts(self) -> bool:
-        """Whether a panel without a place is still computing its number."""
+        """True if a panel without a place is still computing its number."""
         return any(d.moving for d in self.drawers.values() if d.box is None and d.measures)
 
     @property
@@ -428,12 +428,12 @@ class SidePanels:
 
     @property
     def typing(self) -> bool:
-        """Whether the user types into a panel."""
+        """True while the user types into a panel."""
         return any(drawer.typing for drawer in self.drawers.values())
 
     @property
     def takes_strip(self) -> bool:
-        """Whether a panel needs the strip."""
+        """True if a panel needs the strip."""
         return any(drawer.takes_strip for drawer in self.drawers.values())
 
     def open_picture(self, picture: NDArray[np.floating]) -> str | None:

@@ -394,7 +394,7 @@ class StepScale:
 
     @property
     def log(self) -> bool:
-        """Whether the scale is logarithmic."""
+        """True if the scale is logarithmic."""
         return self.last - self.first >= LONG
 
     def place(self, steps: ArrayLike) -> Array:
@@ -443,7 +443,7 @@ class Rail:
 
     @property
     def folded(self) -> bool:
-        """Whether it has several branches."""
+        """True if the rail has several branches."""
         return len(self.branches) > 1
 
 

@@ -266,7 +266,7 @@ class Selection:
 
     @property
     def single(self) -> bool:
-        """Whether it is a single weight."""
+        """True if the selection is a single weight."""
         return self.count == 1
 
     def __contains__(self, index: int) -> bool:

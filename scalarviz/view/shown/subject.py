@@ -57,7 +57,7 @@ class WeightsSource(Source):
 
     @property
     def counted(self) -> bool:
-        """Whether a step was done, or the loop reported something."""
+        """True if a step was done, or the loop reported something."""
         return self._loop.calls > 0 or self._loop.step > 0
 
     @property

@@ -44,7 +44,7 @@ class Grid:
 
     @property
     def gaps(self) -> bool:
-        """Whether it has tiles with gaps, or is folded, with a last row that may not be full."""
+        """True if the grid has tiles with gaps, or is folded, with a last row that may not be full."""
         return self.folded or self.tile != (0, 0)
 
     @property

@@ -60,7 +60,7 @@ class Camera:
 
     @property
     def orthographic(self) -> bool:
-        """Whether parallel lines stay parallel on screen."""
+        """True if parallel lines stay parallel on screen."""
         return bool(self.eye[3] == 0.0)
 
     def _clip(self, xyz: ArrayLike) -> Floats:
@@ -314,7 +314,7 @@ class Viewpoint:
 
     @property
     def gliding(self) -> bool:
-        """Whether it is gliding or turning."""
+        """True while the camera glides or turns."""
         return self._glide is not None or self.turning
 
     def orbit(self, dx: float, dy: float) -> None:

@@ -131,7 +131,7 @@ def _largest(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> Layo
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How a layout is taken apart."""
+    """Options for taking a layout apart."""
 
     wide: bool = False  # whether plates are spread
     layer: str = ""  # the only layer shown; empty: all

@@ -200,7 +200,7 @@ class _Group:
 
     @property
     def framed(self) -> bool:
-        """Whether it has several single numbers and nothing else; then x goes to all of them."""
+        """True if the stage has several single numbers and nothing else; then x goes to all of them."""
         return len(self.tensors) > 1 and all(tensor.shape == () for tensor in self.tensors)
 
     @property

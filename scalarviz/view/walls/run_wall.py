@@ -281,7 +281,7 @@ class RunWall(Wall):
 
     @property
     def missing(self) -> bool:
-        """Whether a visible run has no picture yet."""
+        """True if a visible run has no picture yet."""
         return any(not self.faces.tried(result) for result in self.visible_runs)
 
     def draw_next(self, *, wait: bool = False) -> None:

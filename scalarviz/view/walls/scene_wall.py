@@ -313,7 +313,7 @@ class LivePicture:
 
     @property
     def trains(self) -> bool:
-        """Whether the last step is not reached yet."""
+        """True until the last step is reached."""
         return self._playback.running or self.step < self.worker.run.steps
 
     def pass_time(self, seconds: float) -> bool:

@@ -243,7 +243,7 @@ class Wall(Room):
     called: str
     """The name of the wall."""
     glows = False
-    """Whether the background is lighter in the middle."""
+    """True if the background is lighter in the middle."""
     grid: Grid
     numbers: Sequence[int] = ()
     """The number of each picture's scene or run, in order."""

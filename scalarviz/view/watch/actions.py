@@ -77,7 +77,7 @@ class ActionContext:
 
     @property
     def recorded(self) -> bool:
-        """Whether a recording is shown."""
+        """True if a recording is shown."""
         return self.subject.source.recorded
 
 
@@ -187,7 +187,7 @@ class Words(NamedTuple):
 
 
 Kind = Literal["view", "time", "edit", "file", "host"]
-"""What an action changes: the picture, the step shown, the run, a file, or the window."""
+"""The target of an action: the picture, the step shown, the run, a file, or the window."""
 _FILES = "files and window"
 FIRST = "basics"
 HEADINGS: dict[Kind, str] = {

@@ -43,11 +43,11 @@ class Host(Protocol):
 
     @property
     def visible(self) -> bool:
-        """Whether the picture can be seen."""
+        """True if the picture can be seen."""
 
     @property
     def full_screen(self) -> bool:
-        """Whether the picture fills the screen."""
+        """True if the picture fills the screen."""
 
     def show_full_screen(self, on: bool) -> None:
         """Enter or leave full screen."""
@@ -98,7 +98,7 @@ class Guest:
     """Seconds for which a notice is shown."""
     _notice, _dirty = "", True
     escape_action: Callable[[], None] | None = None
-    """What Escape does when nothing is open; with None its second press closes the window."""
+    """Called on Escape when nothing is open; with None, Escape twice closes the window."""
 
     def attach(self, host: Host) -> None:
         """Appear in `host`, which then sends time and fulfils requests."""

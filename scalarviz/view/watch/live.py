@@ -251,12 +251,12 @@ class LiveView(Viewer):
 
     @property
     def is_busy(self) -> bool:
-        """Whether it trains or travels."""
+        """True if the run trains or travels."""
         return self.playback.running or self.worker.busy or self.worker.journey_progress is not None
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing trains or travels and no weight is held."""
+        """True if nothing trains or travels and no weight is held."""
         return not self.is_busy and self.pointer.grip is None
 
     def change(self, edit: Edit, gesture: str = "") -> None:

@@ -267,7 +267,7 @@ class MicroSteps:
 
     @property
     def slow(self) -> bool:
-        """Whether the speed is so slow that steps open by themselves."""
+        """True if the speed is so slow that steps open by themselves."""
         playback, guide = self._playback, self._guide
         return playback.running and playback.slowest and guide.stopped is None and guide.error is None
 

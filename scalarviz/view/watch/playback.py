@@ -265,7 +265,7 @@ class Playback:
 
     @property
     def at_end(self) -> bool:
-        """Whether the step is the one at which playing pauses."""
+        """True at the step at which playing pauses."""
         return self.current_step >= (self.end if self._played is None else int(self._played.steps[-1]))
 
     @property
@@ -275,7 +275,7 @@ class Playback:
 
     @property
     def slowest(self) -> bool:
-        """Whether the speed is the lowest, at which steps open by themselves."""
+        """True at the lowest speed, at which steps open by themselves."""
         return self._speed == 0
 
     @property

@@ -72,7 +72,7 @@ class Pointer:
 
     @property
     def free(self) -> bool:
-        """Whether no weight is being changed and no button is down."""
+        """True if no weight is being changed and no button is down."""
         return self.grip is None and self._press is None
 
     def pass_time(self, now: float) -> None:

@@ -66,7 +66,7 @@ class Viewer(Guest):
     """
 
     trains = False
-    """Whether the viewer trains the run that it shows."""
+    """True if the viewer trains the run that it shows."""
     notice_seconds = 4.0
 
     def __init__(
@@ -156,7 +156,7 @@ class Viewer(Guest):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing plays, trains or travels, so that there is time for extra work."""
+        """True if there is time for extra work: nothing plays, trains or travels."""
         return not self.playback.running
 
     def frame(self) -> Frame:

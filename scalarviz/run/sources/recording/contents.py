@@ -190,18 +190,18 @@ class OpenDatabase:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was written since it was opened."""
+        """True if anything was written since the file was opened."""
         return stamp(self._name) != self.stamp
 
     @property
     def altered(self) -> bool:
-        """Whether the file itself was written since it was opened; a file that replaced it does not count."""
+        """True if the file itself was written since it was opened; a file that replaced it does not count."""
         now, before = stat_of(self._name), self.stamp[0]
         return now is not None and before is not None and now[:2] == before[:2] and now != before
 
     @property
     def replaced(self) -> bool:
-        """Whether its path leads to another file by now."""
+        """True if the path now leads to another file."""
         now, before = stat_of(self._name), self.stamp[0]
         return now is not None and (before is None or now[:2] != before[:2])
 
@@ -308,12 +308,12 @@ class Contents:
 
     @property
     def complete(self) -> bool:
-        """Whether the writer had closed it."""
+        """True if the writer closed the file."""
         return "writer" not in self.meta
 
     @property
     def altered(self) -> bool:
-        """Whether a closed file was written since it was opened."""
+        """True if a closed file was written since it was opened."""
         return self.complete and self.opened.altered
 
     def newer(self) -> Contents | None:

@@ -210,7 +210,7 @@ class FileUse:
 
     @property
     def is_same_file(self) -> bool:
-        """Whether the path still leads to the same file; another program may remove or replace it."""
+        """True if the path still leads to the same file; another program may remove or replace it."""
         stat = stat_of(self.path)
         return (stat and stat[:2]) == self._of
 

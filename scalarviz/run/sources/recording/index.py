@@ -42,7 +42,7 @@ class Shapes:
 
     @cached_property
     def weights(self) -> NDArray[np.bool_]:
-        """Which of them are weights."""
+        """Mask of the numbers that are weights."""
         return weights_of(self.tensors)
 
     @cached_property

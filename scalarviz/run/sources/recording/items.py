@@ -76,7 +76,7 @@ class About:
 
     @property
     def outside(self) -> bool:
-        """Whether another library trained it."""
+        """True if another library trained the network."""
         return not self.engine
 
 

@@ -246,12 +246,12 @@ class Recorded(Closing):
 
     @property
     def growing(self) -> bool:
-        """Whether a living program on this machine was still recording when it was opened."""
+        """True if a running program on this machine was still recording when the file was opened."""
         return is_written(self._open.meta.get("writer", ""))
 
     @property
     def complete(self) -> bool:
-        """Whether the recording program closed it."""
+        """True if the recording program closed the file."""
         return self._open.complete
 
     @property
@@ -331,7 +331,7 @@ class Recorded(Closing):
 
     @property
     def walks(self) -> bool:
-        """Whether any frame has micro-steps."""
+        """True if any frame has micro-steps."""
         return any(map(self.sides, range(len(self))))
 
     def sides(self, k: int) -> frozenset[bool]:

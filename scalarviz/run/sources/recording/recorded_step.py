@@ -186,7 +186,7 @@ KINDS = {
 }
 """Kinds of micro-steps in each phase."""
 JOINED = ("", "the", "mean", "sum")
-"""How the listed numbers of a stage are joined; "the" for one sample, "" if none are listed.
+"""Words for joining the listed numbers of a stage: "the" for one sample, "" if none are listed.
 
 For an operation it is the operation, and the column counts its numbers (0: joined from samples).
 """

@@ -162,12 +162,12 @@ class Recording(Closing):
 
     @property
     def thinned(self) -> bool:
-        """Whether frames were dropped to keep the budget."""
+        """True if frames were dropped to keep the budget."""
         return self._thinning.every != self._asked
 
     @property
     def trouble(self) -> str:
-        """Why recording stopped; empty while it works."""
+        """The reason why recording stopped; empty while it works."""
         return self._writer.trouble
 
     # ---- for users

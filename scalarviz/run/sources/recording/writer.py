@@ -233,7 +233,7 @@ class Writer:
 
     @property
     def is_own_process(self) -> bool:
-        """Whether this is the process that writes; a forked child has neither the thread nor the right to the file."""
+        """True in the process that writes; a forked child has neither the thread nor the right to the file."""
         return os.getpid() == self._process
 
     # ---- for callers
