@@ -79,7 +79,7 @@ def test_the_weight_in_question_is_selected_and_is_offered_until_letters_are_typ
 def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_leaves_it(hand):
     stood = hand.run.steps, hand.view.bench.theme, hand.view.bench.touch.help
     entered(hand, "los < 1")
-    assert noticed(hand, "at character 1, there is no 'los'; did you mean 'loss'?")
+    assert noticed(hand, "at character 1, the name 'los' is unknown; did you mean 'loss'?")
     for key in (*["Backspace"] * 4, "Right", "Tab"):
         hand.view.key(key)
     hand.type("s < rLg?[] .,")

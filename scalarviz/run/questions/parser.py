@@ -293,16 +293,16 @@ class _Reader:
     def unknown(self, name: str) -> str:
         vocabulary = self.vocabulary
         if name in vocabulary.absent:
-            return f"there is no {shown(name)}: {vocabulary.absent[name]}"
+            return f"the name {shown(name)} is unknown: {vocabulary.absent[name]}"
         number, rest = re.fullmatch(r"([0-9]*)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
         if 0 < len(number) < 20 and (rest in vocabulary.names or (vocabulary.free and rest.isidentifier())):
-            return f"there is no {shown(name)}; did you mean {number} * {rest}?"
+            return f"the name {shown(name)} is unknown; did you mean {number} * {rest}?"
         if self.is_function(name):
             return f"{shown(name)} is a function; write its operands in parentheses"
         if vocabulary.free:
-            return f"there is no {shown(name)}: a name has only letters, digits and _"
+            return f"the name {shown(name)} is unknown: a name has only letters, digits and _"
         near = nearest(name, [*vocabulary.names, *vocabulary.of])
-        return f"there is no {shown(name)}{near or ';'} allowed: {vocabulary.listed()}"
+        return f"the name {shown(name)} is unknown{near or ';'} allowed: {vocabulary.listed()}"
 
     def part(self, word: Word) -> Kind:
         """Write ``grad(0.weight[2][1])``, or the same as ``grad(0.weight)[2][1]``."""
