@@ -107,7 +107,7 @@ _WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Return the boxes of the chips, row by row: below the sums, or around them if rows are close; None without chips."""
+    """Return the boxes of the chips by row: below the sums, or around them if rows are close; None without chips."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])

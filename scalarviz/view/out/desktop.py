@@ -210,7 +210,7 @@ class Window:
 
     def _open(self, dialogue: Any) -> None:
         dialogue.setAttribute(display.qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._dialogue = dialogue  # at the next tick without a pressed button: it would keep the release from the window
+        self._dialogue = dialogue  # opens when no button is pressed: it would keep the release from the window
 
     def copy(self, text: str) -> None:
         """Copy a text to the clipboard."""

@@ -76,7 +76,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     name = "neurons"
     needs = ("predict",)
     turns = True
-    gestures: tuple[tuple[str, str], ...] = (("Point", "over a neuron's small map: enlarge the map and show its weights"),)
+    gestures: tuple[tuple[str, str], ...] = (("Point", "over a neuron's small map: enlarge it and show its weights"),)
 
     def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
         super().__init__(panel, ground)
