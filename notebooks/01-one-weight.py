@@ -136,7 +136,8 @@ for _ in range(30):
 print("w:", " ".join(f"{value:.3f}" for value in path[:8]), "...", f"{path[-1]:.6f}")
 
 # %% [markdown]
-# `w` approaches 2, because `2 * 2` is the target 4. Each step multiplies the distance to 2 by 0.6.
+# `w` approaches 2, because with `w = 2` the product `w * x` is 4, the target. Each step multiplies the distance to 2 by
+# 0.6.
 #
 # The cubes show the weight before the first step and after each of the first five steps.
 

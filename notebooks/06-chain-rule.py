@@ -168,8 +168,8 @@ for number, small in enumerate(opened.micro_steps(), 1):
 # %% [markdown]
 # ## The micro-steps in pictures
 #
-# The next three pictures show micro-steps. In them, layer 0 is called layer 1, and the hidden units are called h1 and
-# h2. The first picture shows the last sum of forward, the output:
+# The next three pictures show micro-steps. The pictures count from 1: layer 0 is called layer 1, and `h0` and `h1` are
+# called h1 and h2. The first picture shows the last sum of forward, the output:
 
 # %%
 show(scene, inside=12)

@@ -63,7 +63,7 @@ def parse_schedule(value: str) -> Any:
     """``cosine:1000`` as ("cosine", 1000), ``cosine`` as ("cosine", None)."""
     match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,13}))?", value.strip())
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
-        raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}, such as cosine or cosine:1000")
+        raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}; examples: cosine, cosine:1000")
     if match[1] == "constant" and match[2]:
         raise InputError(f"got {value!r}; constant takes no number of steps")
     if match[1] in ("step", "plateau") and not match[2]:
@@ -110,7 +110,7 @@ def parse_whole_numbers(value: str, least: int = 1, most: int = 99_999) -> Any:
     """``16,16`` as (16, 16); an empty text as ()."""
     parts = parse_names(value)
     if not all(re.fullmatch("[0-9]{1,9}", part) and least <= int(part) <= most for part in parts):
-        allowed = f'whole numbers from {least} to {most}, separated by commas, such as 16,16; or "" for no hidden layers'
+        allowed = f'whole numbers from {least} to {most}, separated by commas, such as 16,16, or "" for none'
         raise InputError(f"got {shown(value)}; allowed: {allowed}")
     return tuple(int(part) for part in parts)
 

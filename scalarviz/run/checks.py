@@ -261,7 +261,7 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
     if not listed or len(data) != 2:
         raise InputError(
-            f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
+            f"data must be a pair (X, Y) of inputs and targets, a row per sample; got {type(data).__name__} {shown(data)}"
         )
     x, y = data
     count = len(y) if hasattr(y, "__len__") and getattr(y, "ndim", None) != 0 else 0

@@ -606,7 +606,7 @@ class Timeline:
         """Return the line of a branch; InputError if it is no longer kept, or never was."""
         number = branch.number if isinstance(branch, Branch) else branch
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeMismatchError(f"branch must be one of run.branches or its number, got {type(branch).__name__}")
+            raise TypeMismatchError(f"branch must come from run.branches, or be a number; got {type(branch).__name__}")
         for line in self.lines:
             if line.number == number and (line is self.line or not line.cut):
                 return line

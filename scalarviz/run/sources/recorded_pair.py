@@ -55,7 +55,7 @@ class RecordedPair(Played):
         shared = [(one, known[one.name, one.shape]) for one in a.tensors if (one.name, one.shape) in known]
         if not shared:
             raise InputError(
-                f"nothing to compare: {names[0]} has {_shapes(a.tensors)}; {names[1]} has {_shapes(b.tensors)}; "
+                f"nothing to compare: {names[0]!r} has {_shapes(a.tensors)}; {names[1]!r} has {_shapes(b.tensors)}; "
                 "allowed: recordings that share a tensor, by name and shape"
             )
         starts = np.cumsum([0, *(one.size for one, _ in shared)]).tolist()
