@@ -120,3 +120,10 @@ def shown(x: object, most: int = 60) -> str:
     except Exception:  # a whole number of 5,000 digits, lists in lists in lists, a class with a bad __repr__
         return f"<{type(x).__name__}>"
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def typed(x: object) -> str:
+    """`x` with its type, as the "got" part of a message shows it: ``int 3``, ``the class Linear``, ``None``."""
+    if isinstance(x, type):
+        return f"the class {x.__name__}"
+    return "None" if x is None else f"{type(x).__name__} {shown(x)}"
