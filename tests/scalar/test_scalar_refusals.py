@@ -67,7 +67,7 @@ WEIGHTS = {
     "a float to check": (lambda: sv.gradcheck(lambda x: 1.0, 0.5), sv.ScalarvizError, "Value", "float"),
     **{f"endless for {type(module).__name__}": (lambda m=module: m(circle()), sv.ScalarvizError, "nested", 32)
        for module in (nn.ReLU(), nn.Flatten(), nn.Linear(2, 2), nn.Network(2, 2))},
-    **{f"index {index}": (lambda i=index: nn.Sequential(nn.Tanh(), nn.Tanh())[i], IndexError, "must be in -2 .. 1")
+    **{f"index {index}": (lambda i=index: nn.Sequential(nn.Tanh(), nn.Tanh())[i], IndexError, "in -2 .. 1")
        for index in (-3, 2, 10**30)},
 }  # fmt: skip
 OF_NUMPY = {
