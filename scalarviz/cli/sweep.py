@@ -166,7 +166,7 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
         yield None
         return
     if options.workers is not None:
-        raise InputError("give --workers or --scheduler, not both: --workers sets the processes of this machine")
+        raise InputError("give --workers or --scheduler, not both: --workers is for this machine")
     from ..sweep.cluster import Cluster, warning_of
 
     if warning := warning_of(options.scheduler):

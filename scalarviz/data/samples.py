@@ -156,9 +156,7 @@ def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
         )
     empty = [each for k, each in enumerate(classes) if k not in {number for number, _ in files}]
     if empty:
-        raise InputError(
-            f"{empty[0]} has no pictures; each folder in {path} is a class: add pictures, or remove the folder"
-        )
+        raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: add some, or remove it")
     return classes, files
 
 

@@ -77,7 +77,7 @@ class Imported(Module):
         steps = self.steps
         if len(inputs) != len(steps.entrances):
             names = ", ".join(entrance.port.name for entrance in steps.entrances)
-            raise InputError(f"number of inputs: expected {len(steps.entrances)} ({names}), got {len(inputs)}")
+            raise InputError(f"inputs: expected {len(steps.entrances)} ({names}), got {len(inputs)}")
         tensors: Tensors = dict(steps.constants)
         for name, (path, turned) in steps.weights.items():
             whole = self._part(path).as_values()

@@ -263,7 +263,7 @@ def loaded(
     try:
         return _loaded(graph, batch, sides)
     except MemoryError:
-        raise InputError(f"{graph.name}: not enough memory to run the network; close other programs") from None
+        raise InputError(f"{graph.name}: too little memory to run the network; close other programs") from None
 
 
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:

@@ -185,7 +185,7 @@ class Optimizer:
         -------
         new_w, new_state : Value, dict of str to Value
         """
-        raise TypeMismatchError(f"{type(self).__name__} has no update(); a Run needs it in addition to step()")
+        raise TypeMismatchError(f"{type(self).__name__} has no update(); a Run needs it besides step()")
 
     def state_start(self, name: str) -> float:
         """Return the initial value of a state: 0. A subclass may return another."""

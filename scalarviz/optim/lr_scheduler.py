@@ -335,7 +335,7 @@ def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:
     if own.base_lrs == base:
         return own
     if len(own.base_lrs) != len(base):
-        raise InputError(f"the numbers of parameter groups differ: {kind} {len(base)}, run {len(own.base_lrs)}")
+        raise InputError(f"parameter groups differ: {kind} {len(base)}, run {len(own.base_lrs)}")
     twin = own.rebound(optimizer)
     twin.base_lrs = base
     return twin

@@ -189,7 +189,7 @@ def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[
         if not isinstance(executor, Executor):
             raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
         if workers is not None:
-            raise InputError("sweep: give workers= or executor=, not both: workers= sets the processes of this machine")
+            raise InputError("sweep: give workers= or executor=, not both: workers= is for this machine")
         check_sent(plan.build)
         return executor, _AHEAD_ELSEWHERE
     count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)

@@ -117,7 +117,7 @@ def test_a_forked_process_is_told_so(machine, monkeypatch):
     assert (there.no_cuda(0), there.no_cuda(0), fake.calls["cuInit"]) == ("", "", 1)
     monkeypatch.setattr(there.os, "getpid", lambda: -1)
     said = there.no_cuda(0)
-    assert [fact for fact in ("CUDA_ERROR_NOT_INITIALIZED", "forked", '"spawn"') if fact not in said] == []
+    assert [fact for fact in ("CUDA_ERROR_NOT_INITIALIZED", "fork of", '"spawn"') if fact not in said] == []
 
 
 @pytest.mark.cuda

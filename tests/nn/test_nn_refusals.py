@@ -111,7 +111,7 @@ LOSSES = {
 ARGUMENTS = {
     "nn.ReLU(banana=3)": (TypeMismatchError, "ReLU", "'banana'", "takes"),
     "nn.Linear(2, 3, device='cuda')": (TypeMismatchError, "Linear", "'device'", "Run"),
-    "nn.Linear(2, 3, biass=False)": (TypeMismatchError, "'biass'", "'bias'", "takes", "n_in", "n_out", "True"),
+    "nn.Linear(2, 3, biass=False)": (TypeMismatchError, "'biass'", "'bias'", "n_in", "n_out", "True"),
     "nn.Linear(2)": (TypeMismatchError, "Linear", "n_out"),
     "nn.Linear(2, 3, bias='no')": (TypeMismatchError, "Linear", "True", "False", "str", "'no'"),
     "nn.Conv2d(2, 4, 3, 1, 0, 1, 1, True, 'zeros')": (TypeMismatchError, 8, 9),

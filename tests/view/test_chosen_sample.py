@@ -187,7 +187,7 @@ def test_a_still_chooses_nothing_and_another_count_of_numbers_is_refused():
     subject = scene_subject(scene, subject_of(scene).source)
     for sample, target, words in (
         (np.zeros(2), None, "got the length 2; allowed: 3"),
-        (np.zeros(3), np.zeros(4), "a target of 4 numbers"),
+        (np.zeros(3), np.zeros(4), "a target of length 4"),
     ):
         with pytest.raises(InputError, match=words):
             subject.choose(sample, target)

@@ -249,7 +249,7 @@ def chosen_row(table: Array, index: Value) -> list[Any]:
 def _known_row(table: Array, rows: int, index: Value) -> list[Any]:
     number = index.data
     if not (0 <= number < rows and number == int(number)):
-        raise OutOfRangeError(f"there is no row {number:g}; an id must be a whole number from 0 to {rows - 1}")
+        raise OutOfRangeError(f"no row {number:g}; an id must be a whole number from 0 to {rows - 1}")
     return [as_value(x) for x in bare(table)[int(number) : int(number) + 1].ravel().tolist()]
 
 
