@@ -110,8 +110,8 @@ def _operation(name: str, between: Any, tolerance: float, seed: int) -> Report:
     if not carried:
         raise InputError(f"check.backward: the operation {shown(name)} has no derivative; name another operation")
     names = tuple(entry.args[k] for k in carried)
-    numbers, slopes = there.numbers[:, carried], there.slopes[:, carried]
-    return compared(name, Attempt(names, numbers, slopes, there.values, got[:, carried], None, tolerance))
+    there = replace(there, numbers=there.numbers[:, carried], slopes=there.slopes[:, carried])
+    return compared(name, Attempt(names, there, got[:, carried], None, tolerance))
 
 
 def _points_for(of: Any, between: Any, seed: int) -> SamplePoints:
@@ -133,28 +133,24 @@ def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, in
     up = draw.uniform(0.5, 2.0, COUNT) * draw.choice([-1.0, 1.0], COUNT)
     mine = (*own, *own.spare)
     if len(own) == 1 and len(mine) <= len(theirs):
-        return _pull(op, of, whole, theirs, there, up, (title, tolerance))
+        return _pull(op, of, there, up, title, tolerance)
     names = matching(own, theirs, 1)
     got = answers(op, np.column_stack([there.numbers, up]), names)
     above = mine[len(theirs)] if len(mine) > len(theirs) else "upstream"
-    tried = Attempt(names, there.numbers, there.slopes, there.values, got, up, tolerance, above)
+    tried = Attempt(names, there, got, up, tolerance, above)
     return _rule_report(title, tried, of, whole)
 
 
-def _rule_report(title: str, tried: Attempt, of: Any, whole: Callable[..., Any], *lines: str) -> Report:
+def _rule_report(title: str, tried: Attempt, of: Any, whole: Callable[..., Any]) -> Report:
     """Return the report on a rule; operations of the table have more usual mistakes."""
-    first = tried.first_wrong()
-    guesses: list[Guess] = []
-    if first is not None:
-        guesses = from_graph(whole, tried)
-        name = of if isinstance(of, str) else registered(of)
-        if name and tried.upstream is not None:
-            there = SamplePoints(tried.numbers, tried.slopes, tried.values)
-            guesses += _result_taken_for_input(name, there, first[0], tried.upstream)
-    return compared(title, tried, guesses, lines)
+    first, guesses = tried.first_wrong(), from_graph(whole, tried)
+    name = of if isinstance(of, str) else registered(of)
+    if name and first is not None:
+        guesses += _result_taken_for_input(name, tried, first[0])
+    return compared(title, tried, guesses)
 
 
-def _result_taken_for_input(name: str, there: SamplePoints, k: int, upstream: Floats) -> list[Guess]:
+def _result_taken_for_input(name: str, tried: Attempt, k: int) -> list[Guess]:
     """Guess the slope by operand `k` with the operand in place of the result: tanh with ``1 - a * a``."""
     entry = ops.get(name)
     partial = entry.partials[k]
@@ -162,23 +158,14 @@ def _result_taken_for_input(name: str, there: SamplePoints, k: int, upstream: Fl
         return []
     namespace = dict(PYTHON_NAMES)
     define(f"slope of {name}", function_source("slope", (*entry.args, "y"), (partial,), PYTHON), namespace)
-    columns = there.numbers[:, 0].tolist()
-    found = np.array([namespace["slope"](x, x) for x in columns]) * upstream
-    other = np.array([namespace["slope"](y, y) for y in there.values.tolist()]) * upstream
-    return [Guess("output", found), Guess("result", other)]
+    places = ("output", tried.there.numbers[:, 0]), ("result", tried.there.values)
+    found = [(cause, np.array([namespace["slope"](x, x) for x in numbers.tolist()])) for cause, numbers in places]
+    return [Guess(cause, slopes * tried.upstream) for cause, slopes in found]
 
 
-def _pull(
-    op: Any,
-    of: Any,
-    whole: Callable[..., Any],
-    names: tuple[str, ...],
-    there: SamplePoints,
-    up: Floats,
-    said: tuple[str, float],
-) -> Report:
+def _pull(op: Any, of: Any, there: SamplePoints, up: Floats, title: str, tolerance: float) -> Report:
     """Check micrograd's form: first with gradients that are not 0, then with one operand at two places."""
-    title, tolerance = said
+    whole, names = differentiated(of, "check.backward")
     first = whole(*map(Value, there.numbers[0]))
     if not all(node.op == "" for node in first.parents):
         raise InputError(
@@ -186,12 +173,11 @@ def _pull(
             f"({shown(first)}); give a function of one operation"
         )
     added, after = pulled_by(op, whole, there.numbers, up)
-    tried = Attempt(names, there.numbers, there.slopes, there.values, added, up, tolerance, "node.grad")
+    tried = Attempt(names, there, added, up, tolerance, "node.grad")
     if tried.first_wrong() is None:
-        return same_operand(op, whole, there, up, said)
+        return same_operand(op, whole, there, up, title, tolerance)
     report = _rule_report(title, tried, of, whole)
-    lost = Attempt(names, there.numbers, there.slopes, there.values, after, up, tolerance, "node.grad")
-    if lost.first_wrong() is None:
+    if replace(tried, got=after).first_wrong() is None:
         return replace(report, cause="overwrite", looks=CAUSE_TEXTS["overwrite"])
     return report
 
@@ -223,11 +209,8 @@ def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, u
     return after - before, after
 
 
-def same_operand(
-    op: Callable[..., Any], whole: Callable[..., Any], there: SamplePoints, up: Floats, said: tuple[str, float]
-) -> Report:
+def same_operand(op: Any, whole: Any, there: SamplePoints, up: Floats, title: str, tolerance: float) -> Report:
     """Check one operand at every place, as in ``a * a``: the rule must add up all shares."""
-    title, tolerance = said
     right = Report(title, "right", (f"right at all {COUNT} points.",))
     if there.numbers.shape[1] == 1:
         return right

@@ -86,7 +86,7 @@ def _gradient_report(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, 
     names = matching(own, theirs)
     there = sample_points(whole, len(theirs), ends, seed, "check.gradient")
     got = answers(fn, there.numbers, names)
-    tried = Attempt(names, there.numbers, there.slopes, there.values, got, None, tolerance)
+    tried = Attempt(names, there, got, None, tolerance)
     return compared(title_of(fn), tried, from_graph(whole, tried))
 
 
@@ -116,7 +116,7 @@ def _point_words(names: Sequence[str], row: Sequence[float]) -> str:
     return "at " + ", ".join(f"{name} = {number:.4g}" for name, number in zip(names, row, strict=False))
 
 
-def compared(title: str, tried: Attempt, guesses: Sequence[Guess] = (), more: Sequence[str] = ()) -> Report:
+def compared(title: str, tried: Attempt, guesses: Sequence[Guess] = ()) -> Report:
     """Return the report on slopes; `more` are lines at its end.
 
     `guesses` are mistakes in the first wrong input that need the function itself.
@@ -127,12 +127,12 @@ def compared(title: str, tried: Attempt, guesses: Sequence[Guess] = (), more: Se
     k, at = first
     cause, details = find_cause(tried, k, guesses)
     got, expected = float(tried.got[at, k]), float(tried.expected[at, k])
+    place = _point_words(tried.names, tried.there.numbers[at])
     up = "" if tried.upstream is None else f", {tried.above} = {tried.upstream[at]:.4g}"
     lines = (
         f"not yet: {tried.agreeing()} of {COUNT} points agree.",
-        f"{_point_words(tried.names, tried.numbers[at])}{up}: slope with respect to {tried.names[k]}: you returned "
+        f"{place}{up}: slope with respect to {tried.names[k]}: you returned "
         f"{_shown(got, expected)}; expected {_shown(expected, got)}.",
-        *more,
     )  # fmt: skip
     return replace(wrong_report(title, lines, cause, details, tried.names[k], got, expected), given=tried.got)
 
@@ -148,7 +148,7 @@ def from_graph(whole: Callable[..., Any], tried: Attempt) -> list[Guess]:
     if first is None:
         return []
     k, graphs = first[0], []
-    for row in tried.numbers.tolist():
+    for row in tried.there.numbers.tolist():
         leaves = [Value(number) for number in row]
         graphs.append((whole(*leaves), leaves))
     up = np.ones(len(graphs)) if tried.upstream is None else tried.upstream
@@ -182,7 +182,7 @@ def _backward_report(
     held = mask.with_same_masks(fn)
     there = _points_of_function(held, names, ends, seed)
     got = np.array([by_backward(held, row, "check.gradient") for row in there.numbers.tolist()])
-    tried = Attempt(names, there.numbers, there.slopes, there.values, got, None, tolerance)
+    tried = Attempt(names, there, got, None, tolerance)
     report = compared(title_of(fn), tried, from_graph(held, tried))
     if report.passed:
         return report
@@ -256,16 +256,14 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Given and expected numbers: arrays of shape (points, inputs), or (points,) for `values` and `upstream`.
+    """Given and expected numbers: arrays of shape (points, inputs), or (points,) for `upstream`.
 
-    `got` are the results of the pupil's function. `upstream` is the upstream gradient of a rule, `above` the pupil's
-    name for it.
+    `there`: the points, and the right slopes there. `got` are the results of the pupil's function. `upstream` is the
+    upstream gradient of a rule, `above` the pupil's name for it.
     """
 
     names: tuple[str, ...]
-    numbers: Floats
-    slopes: Floats
-    values: Floats
+    there: SamplePoints
     got: Floats
     upstream: Floats | None = None
     tolerance: float = 1e-5
@@ -274,7 +272,7 @@ class Attempt:
     @property
     def expected(self) -> Floats:
         """The right numbers."""
-        return self.slopes if self.upstream is None else self.slopes * self.upstream[:, None]
+        return self.there.slopes if self.upstream is None else self.there.slopes * self.upstream[:, None]
 
     def same(self, a: Floats, b: Floats) -> Any:
         """Return where two arrays agree within the tolerance."""
@@ -326,7 +324,7 @@ def _swapped(tried: Attempt) -> bool:
 
 
 def _simple(tried: Attempt, k: int) -> Iterator[Guess]:
-    slope, expected = tried.slopes[:, k], tried.expected[:, k]
+    slope, expected = tried.there.slopes[:, k], tried.expected[:, k]
     yield Guess("zero", np.zeros_like(slope))
     yield Guess("sign", -expected)
     up = tried.upstream
@@ -335,18 +333,18 @@ def _simple(tried: Attempt, k: int) -> Iterator[Guess]:
         yield Guess("local", up)
         yield Guess("twice", expected * up)
         yield Guess("added", slope + up)
-        yield Guess("value", tried.values * up)
+        yield Guess("value", tried.there.values * up)
     for j, name in enumerate(tried.names):
         if j != k:
             yield Guess("other", tried.expected[:, j], {"name": name})
-    yield Guess("value", tried.values)
+    yield Guess("value", tried.there.values)
     yield Guess("one", np.ones_like(slope))
 
 
 def _with_inputs(tried: Attempt, k: int) -> Iterator[Guess]:
     """Yield one factor too many, or one missing: an input, or the result."""
     expected = tried.expected[:, k]
-    factors = [*zip(tried.names, tried.numbers.T, strict=True), ("the result", tried.values)]
+    factors = [*zip(tried.names, tried.there.numbers.T, strict=True), ("the result", tried.there.values)]
     with np.errstate(all="ignore"):
         for name, factor in factors:
             yield Guess("input", expected * factor, {"name": name})
@@ -368,7 +366,7 @@ def _ratio(got: Floats, of: Floats) -> float | None:
 def _region(tried: Attempt, k: int) -> tuple[str, dict[str, Any]]:
     """Find an input or result whose sign separates right from wrong points."""
     right = tried.same(tried.got[:, k], tried.expected[:, k])
-    for name, numbers in [*zip(tried.names, tried.numbers.T, strict=True), ("the result", tried.values)]:
+    for name, numbers in [*zip(tried.names, tried.there.numbers.T, strict=True), ("the result", tried.there.values)]:
         for side, there in (("positive", numbers > 0), ("negative", numbers < 0)):
             if there.sum() >= LEAST and (~there).sum() >= LEAST and right[there].all() and not right[~there].any():
                 return "region", {"name": name, "side": side}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def _pupil_weights(step: Callable[..., Any], arguments: int, problem: Problem) -
 
 
 def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> Report:
-    wanted = [expected_weights(one, STEPS) for one in there]
+    wanted = [expected_weights(one) for one in there]
     differ = [_first(got, expected, tolerance) for got, expected in zip(found, wanted, strict=True)]
     places = [(p, place) for p, place in enumerate(differ) if place is not None]
     if not places:
@@ -148,7 +149,7 @@ def _first(got: Numbers, expected: Numbers, tolerance: float) -> tuple[int, int]
 
 def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> tuple[str, dict[str, Any]]:
     for cause, way in MISTAKES:
-        if all(_first(got, way(one, STEPS), tolerance) is None for one, got in zip(there, found, strict=True)):
+        if all(_first(got, way(one), tolerance) is None for one, got in zip(there, found, strict=True)):
             return cause, {"name": "w0"}
     still = [k for k in range(2) if all(got[-1][k] == one.start[k] for one, got in zip(there, found, strict=True))]
     if still:
@@ -185,19 +186,13 @@ def gradient_at(problem: Problem, weights: list[float]) -> list[float]:
 
 
 def expected_weights(
-    problem: Problem,
-    steps: int,
-    sign: float = -1.0,
-    keep: bool = False,
-    rate: bool = True,
-    early: bool = False,
-    clear: bool = True,
+    problem: Problem, sign: float = -1.0, keep: bool = False, rate: bool = True, early: bool = False,
     replace: bool = False,
-) -> Numbers:
-    """Return the weights after each of `steps` steps; the other arguments are mistakes.
+) -> Numbers:  # fmt: skip
+    """Return the weights after each step; the arguments are mistakes.
 
-    `keep`: gradients are never cleared. `rate` False: no learning rate. `early`: weights move before backward, and with
-    `clear` gradients are cleared after that. `replace`: the step replaces the weight.
+    `keep`: gradients are never cleared. `rate` False: no learning rate. `early`: weights move before backward.
+    `replace`: the step replaces the weight.
     """
     weights, way = list(problem.start), []
     grads = [0.0] * len(weights)
@@ -206,10 +201,10 @@ def expected_weights(
     def move() -> None:
         weights[:] = [(0.0 if replace else w) + sign * lr * g for w, g in zip(weights, grads, strict=True)]
 
-    for _ in range(steps):
+    for _ in range(STEPS):
         if early:
             move()
-        old = grads if keep or (early and not clear) else [0.0] * len(weights)
+        old = grads if keep else [0.0] * len(weights)
         grads = [a + b for a, b in zip(old, gradient_at(problem, weights), strict=True)]
         if not early:
             move()
@@ -217,26 +212,26 @@ def expected_weights(
     return way
 
 
-def _one_by_one(problem: Problem, steps: int) -> Numbers:
+def _one_by_one(problem: Problem) -> Numbers:
     """Return the weights if each moves by its gradient after the earlier weights have moved."""
     weights, way = list(problem.start), []
-    for _ in range(steps):
+    for _ in range(STEPS):
         for k in range(len(weights)):
             weights[k] -= problem.lr * gradient_at(problem, weights)[k]
         way.append(list(weights))
     return way
 
 
-MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
-    ("nothing", lambda problem, steps: [list(problem.start)] * steps),
-    ("zero_grad", lambda problem, steps: expected_weights(problem, steps, keep=True)),
-    ("sign", lambda problem, steps: expected_weights(problem, steps, sign=1.0)),
-    ("sign", lambda problem, steps: expected_weights(problem, steps, sign=1.0, keep=True)),
-    ("lr", lambda problem, steps: expected_weights(problem, steps, rate=False)),
-    ("replaced", lambda problem, steps: expected_weights(problem, steps, replace=True)),
-    ("replaced", lambda problem, steps: expected_weights(problem, steps, replace=True, sign=1.0)),
+MISTAKES: tuple[tuple[str, Callable[[Problem], Numbers]], ...] = (
+    ("nothing", lambda problem: [problem.start] * STEPS),
+    ("zero_grad", partial(expected_weights, keep=True)),
+    ("sign", partial(expected_weights, sign=1.0)),
+    ("sign", partial(expected_weights, sign=1.0, keep=True)),
+    ("lr", partial(expected_weights, rate=False)),
+    ("replaced", partial(expected_weights, replace=True)),
+    ("replaced", partial(expected_weights, replace=True, sign=1.0)),
     ("each", _one_by_one),
-    ("early", lambda problem, steps: expected_weights(problem, steps, early=True)),
-    ("early", lambda problem, steps: expected_weights(problem, steps, early=True, clear=False)),
+    ("early", partial(expected_weights, early=True)),
+    ("early", partial(expected_weights, early=True, keep=True)),
 )
 """Usual mistakes, with the weights that they lead to."""

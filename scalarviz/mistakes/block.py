@@ -115,12 +115,12 @@ class Block:
     inside ends a block.
     """
 
-    __slots__ = ("_patches", "_refuses", "_thread", "mistake")
+    __slots__ = ("_given", "_patches", "_thread", "mistake")
 
     def __init__(self, name: str, patches: tuple[Patch, ...], detail: str = "", refuses: bool = True) -> None:
         self.mistake = mistaken.Mistake(name, detail)
         self._patches = (*patches, *(ENGINES if refuses else ()))
-        self._refuses = refuses
+        self._given = name, patches, detail, refuses
         self._thread: int | None = None
 
     @property
@@ -158,13 +158,10 @@ class Block:
 
         @wraps(function)
         def mistaken_call(*args: Any, **options: Any) -> Any:
-            with Block(self.mistake.name, self._own(), self.mistake.detail, self._refuses):
+            with Block(*self._given):
                 return function(*args, **options)
 
         return mistaken_call
-
-    def _own(self) -> tuple[Patch, ...]:
-        return tuple(patch for patch in self._patches if patch not in ENGINES)
 
     def __repr__(self) -> str:
         return f"<sv.mistakes.{self.mistake.words}, {'off' if self._thread is None else 'on'}, touched {self.touched}>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
 from functools import wraps
 from threading import get_ident
 from typing import Any
@@ -60,12 +59,12 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]
         before, nodes = nodes, _in_wrong_order(nodes, given, order.detail)
         order.touched.append(sum(a is not b for a, b in zip(before, nodes, strict=True)))
     overwrite = mistaken.current("overwrite")
-    rule = None if overwrite is None else _overwritten
     if factor is not None:
         factor.met.update(node.op for node in nodes if node.op)
         chosen = [_is_operation(node, factor.detail) if factor.detail else node.op in ACTIVATIONS for node in nodes]
         factor.touched.append(sum(chosen))
-        nodes = [WrongNode(node, _pass_on(rule)) if wrong else node for node, wrong in zip(nodes, chosen, strict=True)]
+        rule = _pass_on(overwrite)
+        nodes = [WrongNode(node, rule) if wrong else node for node, wrong in zip(nodes, chosen, strict=True)]
     if overwrite is not None:
         overwrite.touched.append(len(nodes))
         nodes = [node if isinstance(node, WrongNode) else WrongNode(node, _overwritten) for node in nodes]
@@ -104,23 +103,18 @@ def _in_wrong_order(nodes: Sequence[Value], roots: Sequence[Value], order: str) 
     return _with_layers(found, layers)
 
 
-def _with_layers(nodes: Sequence[Value], layers: Sequence[Layer]) -> list[Value]:
-    """Insert each layer after the last of its sums, since the sums store their gradients in it."""
-    found: list[Value] = list(nodes)
+def _with_layers(nodes: list[Value], layers: Sequence[Layer]) -> list[Value]:
+    """Insert each layer after the last of its sums, since the sums store their gradients in it.
+
+    A layer expects its youngest sum first; their order makes no difference to the result.
+    """
     for layer in layers:
-        sums = [k for k, node in enumerate(found) if isinstance(node, Sum) and node.layer is layer]
-        last = max(sums, default=-1)
-        found.insert(last + 1, layer)
-        _youngest_first(found, layer)
-    return found
-
-
-def _youngest_first(nodes: list[Value], layer: Layer) -> None:
-    """Sort the sums of a layer as it expects; their order makes no difference to the result."""
-    places = [k for k, node in enumerate(nodes) if isinstance(node, Sum) and node.layer is layer]
-    sums = sorted((nodes[k] for k in places), key=lambda node: node._order, reverse=True)
-    for place, node in zip(places, sums, strict=True):
-        nodes[place] = node
+        places = [k for k, node in enumerate(nodes) if isinstance(node, Sum) and node.layer is layer]
+        youngest = sorted((nodes[k] for k in places), key=lambda node: node._order, reverse=True)
+        for place, node in zip(places, youngest, strict=True):
+            nodes[place] = node
+        nodes.insert(max(places, default=-1) + 1, layer)
+    return nodes
 
 
 # ---- gradients that a node passes on
@@ -128,12 +122,10 @@ def _youngest_first(nodes: list[Value], layer: Layer) -> None:
 
 def _shares(node: Value) -> list[tuple[Value, float]]:
     """Return the gradient for each operand at each of its places; none for operands without a derivative."""
+    op: Any = node._op
     pairs = list(zip(node.parents, node.local_gradients, strict=True))
-    carried = range(len(pairs))
-    op = node._op
-    if op is not None and op.partly:
-        carried = op.flowing  # type: ignore[assignment]
-    return [(pairs[k][0], node.grad * pairs[k][1]) for k in carried]
+    carried = [pairs[k] for k in op.flowing] if op.partly else pairs
+    return [(parent, node.grad * slope) for parent, slope in carried]
 
 
 def _overwritten(node: Value) -> None:
@@ -185,12 +177,12 @@ def _clear(row: Row) -> None:
     row.block.flat_grad[row.start : row.start + len(row)] = 0.0
 
 
-def _pass_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value], None]:
+def _pass_on(overwrite: mistaken.Mistake | None) -> Callable[[Value], None]:
     """Return the rule that passes the gradient on unchanged, without the operation's slope."""
 
     def rule(node: Value) -> None:
         for parent in dict.fromkeys(parent for parent, _ in _shares(node)):  # x * x counts once, like x.square()
-            parent.grad = node.grad + (0.0 if overwritten else parent.grad)
+            parent.grad = node.grad + (0.0 if overwrite else parent.grad)
 
     return rule
 
@@ -426,22 +418,13 @@ _stepping: set[int] = set()
 _own_step, _own_moments = Optimizer.step, Adam._moments
 
 
-@contextmanager
-def _in_step() -> Any:
-    me = get_ident()
-    _stepping.add(me)
-    try:
-        yield
-    finally:
-        _stepping.discard(me)
-
-
 @wraps(_own_step)
 def _step(self: Optimizer, closure: Any = None) -> Any:
-    if mistaken.current("no_bias_correction") is None:
+    _stepping.add(get_ident())
+    try:
         return _own_step(self, closure)
-    with _in_step():
-        return _own_step(self, closure)
+    finally:
+        _stepping.discard(get_ident())
 
 
 @wraps(_own_moments)

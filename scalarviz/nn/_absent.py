@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 _PLACE = "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)"
-_NEVER = "a graph never overwrites its numbers; omit inplace"
-_REDUCTION = "use reduction='mean' or reduction='sum'"
-_BATCH = "only BatchNorm1d and BatchNorm2d have running statistics"
 
 COMMON = {
-    "device": _PLACE,
-    "dtype": _PLACE,
-    "inplace": _NEVER,
-    "size_average": _REDUCTION,
-    "reduce": _REDUCTION,
+    **dict.fromkeys(("device", "dtype"), _PLACE),
+    "inplace": "a graph never overwrites its numbers; omit inplace",
+    **dict.fromkeys(("size_average", "reduce"), "use reduction='mean' or reduction='sum'"),
     "weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets) -> Value",
     "pos_weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets)",
     "ignore_index": "remove such samples from the data",
@@ -26,20 +21,16 @@ COMMON = {
     "return_indices": "only the outputs are returned",
     "count_include_pad": "padding zeros are always counted",
     "divisor_override": "the divisor is the window size; scale the outputs yourself",
-    "kdim": "queries, keys and values all have embed_dim numbers",
-    "vdim": "queries, keys and values all have embed_dim numbers",
-    "add_bias_kv": "no keys or values are added",
-    "add_zero_attn": "no keys or values are added",
+    **dict.fromkeys(("kdim", "vdim"), "queries, keys and values all have embed_dim numbers"),
+    **dict.fromkeys(("add_bias_kv", "add_zero_attn"), "no keys or values are added"),
     "batch_first": "call the layer with one sample, a list of positions without a batch dimension",
     "max_norm": "rows are never rescaled",
     "scale_grad_by_freq": "gradients are never scaled by frequency",
     "sparse": "gradients are always dense",
-    "momentum": _BATCH,
-    "track_running_stats": _BATCH,
+    **dict.fromkeys(("momentum", "track_running_stats"), "only BatchNorm1d and BatchNorm2d have running statistics"),
     "dim": "a sample has no batch dimension: use Unflatten((C, H, W))",
 }
 
-_LIST = "use a plain list: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"
 _STEPS = (
     "write a loop over the time steps: for x in sequence: h = [v.tanh() for v in inner([*x, *h])], with inner = "
     "nn.Linear(n_in + hidden, hidden)"
@@ -47,27 +38,25 @@ _STEPS = (
 _LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
 NAMES = {
-    "functional": "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)",
-    "ModuleList": _LIST,
-    "ModuleDict": _LIST,
+    **dict.fromkeys(("functional", "F"),
+                    "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)"),
+    **dict.fromkeys(("ModuleList", "ModuleDict"),
+                    "use a plain list: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"),
     "ParameterList": "use a plain list: self.tables = [nn.Parameter(a), nn.Parameter(b)]",
     "RNN": _STEPS, "RNNCell": _STEPS, "LSTM": _STEPS, "LSTMCell": _STEPS, "GRU": _STEPS, "GRUCell": _STEPS,
-    "Transformer": "build it from MultiheadAttention, LayerNorm and Linear",
-    "TransformerEncoderLayer": "build it from MultiheadAttention, LayerNorm and Linear",
-    "TransformerEncoder": "build it from MultiheadAttention, LayerNorm and Linear",
+    **dict.fromkeys(("Transformer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"),
+                    "build it from MultiheadAttention, LayerNorm and Linear"),
     "Dropout1d": "use Dropout, which drops single numbers", "Dropout2d": "use Dropout, which drops single numbers",
     "BatchNorm3d": "use BatchNorm1d or BatchNorm2d",
     "Buffer": "use self.register_buffer(name, array)",
     "Conv3d": "use Conv1d or Conv2d", "ConvTranspose2d": "use Conv1d or Conv2d",
-    "InstanceNorm2d": "use GroupNorm(channels, channels)",
+    **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "use GroupNorm(channels, channels)"),
     "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,
     "GaussianNLLLoss": _LOSS, "MarginRankingLoss": _LOSS, "SoftMarginLoss": _LOSS,
     "Hardtanh": "write in forward: [sv.clip(v, -1, 1) for v in x]",
-    "F": "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)",
     "EmbeddingBag": "use Embedding in forward, and the mean of its rows: np.array(rows).mean(0)",
     "LazyLinear": "use Linear, which takes the number of inputs", "SyncBatchNorm": "use BatchNorm1d or BatchNorm2d",
-    "InstanceNorm1d": "use GroupNorm(channels, channels)", "AlphaDropout": "use Dropout",
-    "TransformerDecoderLayer": "build it from MultiheadAttention, LayerNorm and Linear",
+    "AlphaDropout": "use Dropout",
     "DataParallel": "a Run chooses the device", "parallel": "a Run chooses the device",
     **dict.fromkeys(("CELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Mish", "SELU", "Softshrink", "Softsign",
                      "Tanhshrink", "Threshold"),

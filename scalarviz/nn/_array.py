@@ -163,13 +163,11 @@ class TensorWords(Many):
 
     def dim(self) -> int:
         """Return the number of dimensions."""
-        number: int = self.as_values().ndim
-        return number
+        return int(self.as_values().ndim)
 
     def nelement(self) -> int:
         """Return the number of elements."""
-        count: int = self.as_values().size
-        return count
+        return int(self.as_values().size)
 
     # ---- copies
 
@@ -283,8 +281,7 @@ Objects = NDArray[np.object_]
 
 ABSENT = {
     "float": "Values are float64; a comparison gives 0 and 1",
-    "long": "Values are float64; use .data.astype(int) for whole numbers",
-    "int": "Values are float64; use .data.astype(int) for whole numbers",
+    **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
     "to": "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)",
     "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
     "zero_": "assign instead: x[...] = 0.0",

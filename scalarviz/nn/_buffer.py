@@ -37,7 +37,7 @@ class Buffer(Block):
 
         Assigning copies.
         """
-        found = self._seen_values(0, self.size).reshape(self.shape)
+        found = self._seen("value", 0, self.size).reshape(self.shape)
         if self.whole:
             with np.errstate(invalid="ignore"):
                 found = found.astype(np.int64)
@@ -77,7 +77,7 @@ class Buffer(Block):
         return _restored, self._numbers()
 
     def _numbers(self) -> tuple[Any, ...]:
-        return np.array(self.data), self.whole, self.first, np.array(self._seen_frozen(0, self.size))
+        return np.array(self.data), self.whole, self.first, np.array(self._seen("frozen", 0, self.size))
 
 
 def _restored(data: Any, whole: bool, first: Any, frozen: Any) -> Buffer:

@@ -11,7 +11,7 @@ from its targets before the forward pass (`batch_shares`), and each sample contr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Callable, Sequence, Sized
 from typing import Any, ClassVar
 
 import numpy as np
@@ -192,19 +192,15 @@ class ClassLoss(Loss):
             return self.batch_part(outputs, targets)
         wanted = self.target(targets, outputs)
         if isinstance(wanted, Symbol):
-            return self._unbatched_loss(outputs, wanted)
+            if self.weight is not None:
+                raise TracingError(
+                    f"{type(self).__name__}: a weighted mean divides by the weights of the whole batch, which a "
+                    "function around the loss cannot know; pass the loss itself to the Run, or use reduction='sum'"
+                )
+            return self._recorded(self.row(outputs), wanted, math.nan)
         part = self.batch_part(outputs, targets)
         share = 1.0 if isinstance(wanted, list) else float(self._shares(np.array([_number(wanted, self)]))[0])
         return part if share == 1.0 else part / share
-
-    def _unbatched_loss(self, outputs: Any, target: Value) -> Value:
-        """Record the loss of one sample outside a batch."""
-        if self.weight is not None:
-            raise TracingError(
-                f"{type(self).__name__}: a weighted mean divides by the weights of the whole batch, which a function "
-                "around the loss cannot know; pass the loss itself to the Run, or use reduction='sum'"
-            )
-        return self._recorded(self.row(outputs), target, math.nan)
 
     def _recorded(self, row: list[Value], target: Value, ignored: float) -> Value:
         """Return the term of a sample whose class is not known yet; `ignored` if its target is `ignore_index`."""
@@ -384,7 +380,7 @@ class Softmax(Module):
     stage: ClassVar[str] = "softmax"
     onnx_stacks: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
-    _function = staticmethod(softmax)
+    _function: ClassVar[Callable[..., list[Value]]] = staticmethod(softmax)
     _operator: ClassVar[str] = "Softmax"
 
     def __init__(self, dim: int = -1) -> None:
@@ -400,8 +396,7 @@ class Softmax(Module):
         if len(shape) != 1 or shape[0] == 0:
             title = titled(self, f"{type(self).__name__}()")
             raise InputError(f"{title} takes a row of numbers, got the shape {shape}")
-        found: list[Value] = self._function(x)
-        return found
+        return self._function(x)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         return sheet.node(self._operator, x, shape=x.shape, axis=-1)

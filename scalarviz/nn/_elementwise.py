@@ -68,8 +68,7 @@ class Elementwise(TensorWords):
 
     def item(self) -> float:
         """Return the number of an array with one element."""
-        found: float = self.as_values().item()
-        return found
+        return float(self.as_values().item())
 
     def __mul__(self, other: Any) -> Any:
         same = isinstance(other, Elementwise) and self.how == other.how == "identity" and _same(self.row(), other.row())

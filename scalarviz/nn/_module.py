@@ -129,10 +129,7 @@ class Weights(Sequence[Weight]):
 
     def __iter__(self) -> Iterator[Weight]:
         for part in self._parts:
-            if isinstance(part, Weight):
-                yield part
-            else:
-                yield from map(part.weight, range(part.size))
+            yield from (part,) if isinstance(part, Weight) else map(part.weight, range(part.size))
 
     def __repr__(self) -> str:
         return f"<{len(self)} weights of {len(self._parts)} parameters>"

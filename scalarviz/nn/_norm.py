@@ -47,7 +47,10 @@ class RowNorm(Norm):
 
     onnx_stacks: ClassVar[bool] = True
 
-    def __init__(self, normalized_shape: int | Shape, eps: float, elementwise_affine: bool, bias: bool) -> None:
+    def __init__(
+        self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5, elementwise_affine: bool = True,
+        bias: bool = True,
+    ) -> None:  # fmt: skip
         name = type(self).__name__
         sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
         if not sides:
@@ -62,10 +65,13 @@ class RowNorm(Norm):
         if shape[-len(own) :] != own:
             raise InputError(f"{self._titled()} takes inputs whose shape ends in {own}, got {shape}")
         row, size = flatten(x), prod(own)
-        return nest(self._normal([row[k : k + size] for k in range(0, len(row), size)]), shape)
+        normal = [v for k in range(0, len(row), size) for v in self._normal(row[k : k + size])]
+        if self.weight is not None:
+            normal = [scaled(v, self.weight, self.bias, k % size) for k, v in enumerate(normal)]
+        return nest(normal, shape)
 
-    def _normal(self, rows: list[list[Value]]) -> list[Value]:
-        """Return the normalised numbers of all rows."""
+    def _normal(self, row: list[Value]) -> list[Value]:
+        """Return the normalised numbers of one row."""
         raise NotImplementedError
 
     def _titled(self) -> str:
@@ -102,17 +108,8 @@ class LayerNorm(RowNorm):
 
     stage: ClassVar[str] = "layer_norm"
 
-    def __init__(
-        self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(normalized_shape, eps, elementwise_affine, bias)
-
-    def _normal(self, rows: list[list[Value]]) -> list[Value]:
-        normal = [v for row in rows for v in normalised(row, self.eps)]
-        if self.weight is None:
-            return normal
-        return [scaled(v, self.weight, self.bias, i % len(rows[0])) for i, v in enumerate(normal)]
+    def _normal(self, row: list[Value]) -> list[Value]:
+        return normalised(row, self.eps)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         affine = onnx_affine(sheet, self.weight, self.bias, self.normalized_shape)
@@ -236,13 +233,9 @@ class RMSNorm(RowNorm):
     ) -> None:
         super().__init__(normalized_shape, SMALLEST if eps is None else eps, elementwise_affine, False)
 
-    def _normal(self, rows: list[list[Value]]) -> list[Value]:
-        return [v for row in rows for v in self._normalise_row(row)]
-
-    def _normalise_row(self, row: list[Value]) -> list[Value]:
+    def _normal(self, row: list[Value]) -> list[Value]:
         factor = 1.0 / functions.sqrt(dot(row, row) * (1.0 / len(row)) + self.eps)
-        normal = [x * factor for x in row]
-        return normal if self.weight is None else [scaled(v, self.weight, None, i) for i, v in enumerate(normal)]
+        return [x * factor for x in row]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Write its formula; the standard has no such node before opset 23."""

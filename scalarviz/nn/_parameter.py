@@ -88,7 +88,7 @@ class Span(Elementwise):
         Assigning copies.
         """
         parameter, start, stop = self._place()
-        return parameter._seen_values(start, stop).reshape(self.shape)
+        return parameter._seen("value", start, stop).reshape(self.shape)
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
@@ -102,7 +102,7 @@ class Span(Elementwise):
         Assigning copies and marks the gradients as computed; None sets them to 0, "not computed yet".
         """
         parameter, start, stop = self._place()
-        return parameter._seen_grads(start, stop).reshape(self.shape)
+        return parameter._seen("grad", start, stop).reshape(self.shape)
 
     @grad.setter
     def grad(self, array: ArrayLike | None) -> None:
@@ -116,7 +116,7 @@ class Span(Elementwise):
     def frozen(self) -> bool:
         """True if optimisers skip all of the weights. Assigning sets all of them."""
         parameter, start, stop = self._place()
-        return bool(parameter._seen_frozen(start, stop).all())
+        return bool(parameter._seen("frozen", start, stop).all())
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
@@ -274,7 +274,7 @@ class Parameter(Block, Span):
         return _restored, self._numbers()
 
     def _numbers(self) -> tuple[NDArray[Any], ...]:
-        return self.data, self.grad.ravel(), self.computed, self._seen_frozen(0, self.size)
+        return self.data, self.grad.ravel(), self.computed, self._seen("frozen", 0, self.size)
 
 
 def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:

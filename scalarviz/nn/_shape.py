@@ -146,8 +146,7 @@ class Dropout(Module):
 
         A Run keeps the value from when it was made; ``run.change(model=net)`` reads it again.
         """
-        found: float = vars(self)["p"]
-        return found
+        return float(vars(self)["p"])
 
     @p.setter
     def p(self, p: float) -> None:

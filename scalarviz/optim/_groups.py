@@ -39,41 +39,36 @@ class GroupNumbers:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Grouped:
-    """The `params` argument of an optimiser: a list of parameters, or a list of groups.
+def grouped(params: Any, title: str) -> tuple[list[tuple[Block, Indices]], list[dict[str, Any]], Indices]:
+    """Read the `params` argument of an optimiser: a list of parameters, or a list of groups.
 
-    `held`: each block once, with the flat indices of its weights. `numbers`: the numbers of each group. `of`: the group
-    of each weight, in that order.
+    Return each block once, with the flat indices of its weights; the numbers of each group; and the group of each
+    weight, in that order. The last two are empty for a list of parameters.
     """
-
-    def __init__(self, params: Any, title: str) -> None:
-        self.numbers: list[dict[str, Any]] = []
-        listed = _groups_in(params)
-        if not listed:
-            self.held = held_by(params, title)
-            self.of = np.zeros(0, np.intp)
-            return
-        if len(listed) > MOST:
-            raise InputError(f"{title}: at most {MOST} parameter groups, got {len(listed)}")
-        where_: dict[Block, dict[int, int]] = {}
-        for j, group in enumerate(listed):
-            if "params" not in group or not all(isinstance(name, str) for name in group):
-                raise InputError(f"{title}: group {j} has no 'params'; write {{'params': [...], 'lr': 0.1}}")
-            given = group["params"]
-            own = held_by([given] if isinstance(given, Block | Weight) else given, f"{title}: group {j}")
-            for block, places in own:
-                known = where_.setdefault(block, {})
-                twice = next((place for place in places.tolist() if place in known), None)
-                if twice is not None:
-                    raise InputError(
-                        f"{title}: weight {twice} of {block.name or 'a parameter'} is in groups {known[twice]} and "
-                        f"{j}; put each weight in one group"
-                    )
-                known.update(dict.fromkeys(places.tolist(), j))
-            self.numbers.append({name: part for name, part in group.items() if name != "params"})
-        self.held = [(block, np.array(sorted(places), np.intp)) for block, places in where_.items()]
-        found = [[where_[block][place] for place in places.tolist()] for block, places in self.held]
-        self.of = np.array([group for part in found for group in part], np.intp)
+    listed = _groups_in(params)
+    if not listed:
+        return held_by(params, title), [], np.zeros(0, np.intp)
+    if len(listed) > MOST:
+        raise InputError(f"{title}: at most {MOST} parameter groups, got {len(listed)}")
+    where_: dict[Block, dict[int, int]] = {}
+    numbers: list[dict[str, Any]] = []
+    for j, group in enumerate(listed):
+        if "params" not in group or not all(isinstance(name, str) for name in group):
+            raise InputError(f"{title}: group {j} has no 'params'; write {{'params': [...], 'lr': 0.1}}")
+        given = group["params"]
+        own = held_by([given] if isinstance(given, Block | Weight) else given, f"{title}: group {j}")
+        for block, places in own:
+            known = where_.setdefault(block, {})
+            twice = next((place for place in places.tolist() if place in known), None)
+            if twice is not None:
+                raise InputError(
+                    f"{title}: weight {twice} of {block.name or 'a parameter'} is in groups {known[twice]} and "
+                    f"{j}; put each weight in one group"
+                )
+            known.update(dict.fromkeys(places.tolist(), j))
+        numbers.append({name: part for name, part in group.items() if name != "params"})
+    held = [(block, np.array(sorted(places), np.intp)) for block, places in where_.items()]
+    return held, numbers, np.array([where_[block][i] for block, places in held for i in places.tolist()], np.intp)
 
 
 def _groups_in(params: Any) -> list[Mapping[str, Any]]:

@@ -21,9 +21,9 @@ from ..scalar.single import at_least_zero
 from ..scalar.weight import Indices
 from ..tape import Tape, trace
 from ._checked import steps_of
-from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
+from ._groups import INITIAL, MOST, GroupNumbers, ParamGroup, grouped, picked
 from ._pace import Pace
-from ._vector import FloatArray, gathered, moving_of, run_tape, scatter, zero_gradients
+from ._vector import FloatArray, gathered, moving_of, run_tape, scatter
 
 if TYPE_CHECKING:
     from ._scheduler import LRScheduler
@@ -39,7 +39,7 @@ def closing(init: Callable[..., None]) -> Callable[..., None]:
         init(self, *args, **kwargs)
         self._done = outermost
         if outermost and (given := vars(self).pop("_given", None)) is not None:
-            self.begin_groups(given.numbers, given.of)
+            self.begin_groups(*given)
 
     return constructor
 
@@ -161,11 +161,10 @@ class Optimizer:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):
             raise TypeMismatchError(f"{title} has no rule for a step; define update(self, w, g, state, lr, t)")
-        given = Grouped(params, title)
-        self._held = given.held
+        self._held, numbers, of = grouped(params, title)
         self.lr = lr
-        if given.numbers:
-            self._given = given  # until the constructor has finished: a subclass sets its numbers later
+        if numbers:
+            self._given = numbers, of  # until the constructor has finished: a subclass sets its numbers later
         self._steps = 0
         self._state: dict[str, FloatArray] = {}
 
@@ -223,7 +222,12 @@ class Optimizer:
     @explained({"set_to_none": "a gradient is always a number; omit set_to_none"})
     def zero_grad(self) -> None:
         """Set the gradient of every weight to 0, "not computed yet"."""
-        zero_gradients(self._held)
+        for block, places in self._held:
+            if len(places) == block.size:
+                block.zero_grad()
+            else:
+                for i in places.tolist():
+                    block.weight(i).zero_grad()
 
     def tape(self, limited: Limited | None = None, more: int = 0, group: int | None = None) -> Tape:
         """Record `update` as a tape: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
@@ -368,24 +372,20 @@ class Optimizer:
         given = [{name: part for name, part in numbers.items() if name != INITIAL} for numbers in given]
         checked = [self.checked(numbers) for numbers in given]
         rates = tuple(float(numbers.get("lr", self.lr)) for numbers in checked)
-        made = [self._rule_like(self, numbers) for numbers in checked]
+        made = [self._copy_rule(numbers) for numbers in checked]
         self._rules, self._of = (tuple(made), of) if len(made) > 1 else ((), np.zeros(0, np.intp))
         self.assign({name: part for name, part in checked[0].items() if name != "lr"})
         self.lr_pace.rates = rates
         self.lr_pace.initial = tuple(initial) if len(initial) == len(given) else ()
         self._join_states()
 
-    def _copy_rule(self, lr: float) -> Optimizer:
-        """Return a copy of the rule without groups, schedule and Run."""
+    def _copy_rule(self, numbers: Mapping[str, Any]) -> Optimizer:
+        """Return a copy of the rule with other numbers, without groups, schedule and Run."""
         twin = object.__new__(type(self))
         twin.__dict__.update({name: part for name, part in vars(self).items() if name not in NOBODY})
-        twin.lr_pace.rates = (lr,)
+        twin.lr_pace.rates = (self.lr,)
+        twin.assign({name: part for name, part in numbers.items() if name != "lr"})
         return twin
-
-    def _rule_like(self, source: Optimizer, numbers: Mapping[str, Any]) -> Optimizer:
-        rule = source._copy_rule(self.lr)
-        rule.assign({name: part for name, part in numbers.items() if name != "lr"})
-        return rule
 
     def parted(self, chosen: NDArray[np.bool_], title: str) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
         """Split the groups so that each holds only chosen weights or none; nothing is changed.
@@ -469,7 +469,7 @@ class Optimizer:
 
     def with_momentum(self, momentum: Any) -> Optimizer:
         """Return a copy of the rule with another momentum, a number or a Value, unchecked."""
-        twin = self._copy_rule(self.lr)
+        twin = self._copy_rule({})
         twin.__dict__.update(self._momentum_argument(momentum))
         return twin
 
@@ -517,7 +517,7 @@ class Optimizer:
         """Restore the groups of a moment. The caller restores the rates, one for each group."""
         rules = self.rules
         if len(moment.numbers) != len(rules):
-            made = [self._rule_like(rules[0], numbers) for numbers in moment.numbers]
+            made = [rules[0]._copy_rule(numbers) for numbers in moment.numbers]
             object.__setattr__(self, "state", made[0].state)
             self._rules = tuple(made) if len(made) > 1 else ()
         for rule, numbers in zip(self.rules, moment.numbers, strict=True):
@@ -629,19 +629,16 @@ class Optimizer:
 
     def moved_rows(self, rows: FloatArray, flat: Indices) -> FloatArray:
         """Return the new weight and state rows of some weights, each by the rule of its group."""
-        of = self._of[flat] if self._rules else None
         rules = self.rules_now()
-        if of is None:
+        if not self._rules:
             return rules[0]._update_rows(rows, np.array([self.lr, self._steps], np.float64))
-        found = np.delete(rows, 1, axis=0)
-        for j, rule in enumerate(rules):
+        found, of = np.delete(rows, 1, axis=0), self._of[flat]  # a result has no gradient, which is row 1
+        for j, (rule, rate) in enumerate(zip(rules, self.lr_pace.rates, strict=True)):
             here = np.flatnonzero(of == j)
-            own = [0, *(1 + self.state.index(name) for name in rule.state)]
             if len(here):
-                given = rows[[own[0], 1, *(1 + place for place in own[1:])]][:, here]
-                found[np.ix_(np.array(own), here)] = rule._update_rows(
-                    given, np.array([self.lr_pace.rates[j], self._steps])
-                )
+                own = np.array([0, *(1 + self.state.index(name) for name in rule.state)])
+                given = rows[np.ix_(np.insert(own + 1, 0, 0), here)]
+                found[np.ix_(own, here)] = rule._update_rows(given, np.array([rate, self._steps]))
         return found
 
     def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:

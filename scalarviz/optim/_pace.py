@@ -55,20 +55,16 @@ class Pace:
 
     def follow(self, schedule: LRScheduler | None) -> None:
         """Follow a schedule from its start; None keeps the current rates."""
-        self.schedule = schedule
-        self.standing = None if schedule is None else schedule.begin()
-        if schedule is not None:
-            self.rates, self.initial = schedule.now(self.standing, self.rates), schedule.base_lrs
-            self.momenta = momenta_now(schedule, self.standing, self.momenta)
+        if schedule is None:
+            self.schedule = self.standing = None
+        else:
+            self.restore(schedule.pace_at(schedule.begin(), self.momenta))
 
     def restarted(self) -> PaceMoment:
         """Return the moment at which the schedule restarts; manual factors of the rates stay."""
-        schedule = self.schedule
-        if schedule is None:
+        if self.schedule is None:
             return self.moment()
-        first = schedule.begun(self.standing)
-        moved = momenta_now(schedule, first, self.momenta)
-        return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first, moved, schedule.base_lrs)
+        return self.schedule.pace_at(self.schedule.begun(self.standing), self.momenta)
 
     def set(self, rates: Sequence[float]) -> None:
         """Set other rates for the next step. The schedule is scaled, or ends if its own rate is 0."""
@@ -120,10 +116,4 @@ class Pace:
         if self.schedule is not None:
             self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)
             with suppress(ScalarvizError):
-                self.rates = self.schedule.now(self.standing, self.rates)
-                self.momenta = momenta_now(self.schedule, self.standing, self.momenta)
-
-
-def momenta_now(schedule: LRScheduler, standing: Any, kept: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the momenta at a position of the schedule; `kept` if it does not move them."""
-    return tuple(schedule.momenta(standing, 1, 1)[0].tolist()) if schedule.moving else kept
+                self.restore(self.schedule.pace_at(self.standing, self.momenta)._replace(initial=self.initial))

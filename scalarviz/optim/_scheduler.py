@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ..checks import integer, mapping, one_of, real_array
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing
 from ._checked import LAST_STEP, finite, steps_of
 from ._optimizer import Optimizer
-from ._pace import Floats, PaceMoment, momenta_now
+from ._pace import Floats, PaceMoment
 
 UNITS = ("step", "epoch")
 """The units after which a Run steps a schedule: every training step, or every epoch."""
@@ -81,7 +81,7 @@ class LRScheduler:
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
             raise TypeMismatchError(f"{title} defines neither at() nor table(); let at(self, counts) return the rates")
         self.base_lrs = self._base(optimizer.lr_pace.moment()) if self._first == 0 else self._resumed(optimizer)
-        self.now(self.begin(), self.base_lrs)  # refuses invalid rates
+        self.now(self.begin())  # refuses invalid rates
         optimizer.lr_schedule = self
 
     def _base(self, moment: PaceMoment) -> tuple[float, ...]:
@@ -101,7 +101,7 @@ class LRScheduler:
             )
         return first
 
-    def bound(self, optimizer: Optimizer) -> LRScheduler:
+    def bound(self, optimizer: Optimizer) -> Self:
         """Return the same schedule for another optimiser with as many groups; itself for its own optimiser."""
         if self._optimizer() is optimizer:
             return self
@@ -112,13 +112,13 @@ class LRScheduler:
             )
         return self.rebound(optimizer)
 
-    def rebound(self, optimizer: Optimizer) -> LRScheduler:
+    def rebound(self, optimizer: Optimizer) -> Self:
         """Return a copy that belongs to `optimizer`; also for a schedule made by pickle or deepcopy."""
         twin = copy.copy(self)
         twin._optimizer = weakref.ref(optimizer)
         return twin
 
-    def regrouped(self, sources: Sequence[int]) -> LRScheduler:
+    def regrouped(self, sources: Sequence[int]) -> Self:
         """Return the schedule for other parameter groups; `sources` gives the old group of each new one."""
         twin = copy.copy(self)
         twin._optimizer = self._optimizer
@@ -187,10 +187,15 @@ class LRScheduler:
         """Return the first position, with the manual factors of `standing`."""
         return Standing(self._first, 0, standing.scales)
 
-    def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
+    def now(self, standing: Any) -> tuple[float, ...]:
         """Return the rates at a position."""
         row = self._checked_at(np.array([standing.stepped]))[0] * np.array(standing.scales)
         return tuple(row.tolist())
+
+    def pace_at(self, standing: Any, momenta: tuple[float, ...]) -> PaceMoment:
+        """Return the pace at a position; `momenta` stay if the schedule does not move them."""
+        moved = tuple(self.momenta(standing, 1, 1)[0].tolist()) if self.moving else momenta
+        return PaceMoment(self.now(standing), self, standing, moved, self.base_lrs)
 
     def most(self, standing: Any, epoch: int) -> int | None:
         """Return the number of steps after which a Run must ask again at the latest; None: no limit."""
@@ -277,10 +282,9 @@ class LRScheduler:
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
         self.optimizer._check_free("step() of its schedule", BY_ITSELF)
-        new, schedule = Standing(standing.stepped + 1, 0, standing.scales), pace.moment().schedule
-        assert schedule is not None
-        moved = momenta_now(schedule, new, pace.momenta)
-        pace.restore(PaceMoment(schedule.now(new, pace.rates), schedule, new, moved, pace.initial))
+        schedule: Any = pace.schedule
+        new = Standing(standing.stepped + 1, 0, standing.scales)
+        pace.restore(schedule.pace_at(new, pace.momenta)._replace(initial=pace.initial))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position as numbers by name, without the constructor's arguments."""
@@ -299,9 +303,8 @@ class LRScheduler:
         """
         self._standing("load_state_dict()")
         self.optimizer._check_free("load_state_dict() of its schedule")
-        pace = self.optimizer.lr_pace
-        assert pace.schedule is not None
-        pace.restore(pace.schedule.loaded(state_dict))
+        schedule: Any = self.optimizer.lr_schedule
+        self.optimizer.lr_pace.restore(schedule.loaded(state_dict))
 
     def loaded(self, state_dict: Any) -> PaceMoment:
         """Return the moment of a pace that a state describes; nothing is changed."""
@@ -309,9 +312,7 @@ class LRScheduler:
         given, first = mapping(state_dict, title), self.begin()
         if set(given) != set(first._fields):
             raise InputError(f"{title} must have {listing(first._fields)}, got {listing(sorted(given))}")
-        standing = self._read(title, given)
-        moved = momenta_now(self, standing, self.optimizer.lr_pace.momenta)
-        return PaceMoment(self.now(standing, self.base_lrs), self, standing, moved, self.base_lrs)
+        return self.pace_at(self._read(title, given), self.optimizer.lr_pace.momenta)
 
     def _read(self, title: str, given: Mapping[str, Any]) -> Any:
         scales = numbers(given["scales"], f"{title}: scales", len(self.base_lrs))

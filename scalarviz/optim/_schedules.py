@@ -360,8 +360,8 @@ class LambdaLR(LRScheduler):
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
         """Return ``base_lr * lr_lambda(count)``."""
-        ways = [_computed if many else _called for many in self._many]
-        factors = [way(one, counts) for way, one in zip(ways, self.lr_lambdas, strict=True)]
+        pairs = zip(self._many, self.lr_lambdas, strict=True)
+        factors = [_computed(one, counts) if many else _called(one, counts) for many, one in pairs]
         found: Floats = np.stack(factors, axis=1) * np.array(self.base_lrs)
         return found
 
@@ -374,16 +374,12 @@ def _called(one: Factor, counts: NDArray[np.int64]) -> Floats:
     found = []
     for count in counts.tolist():
         try:
-            found.append(_number(one(count)))
+            found.append(as_number(one(count), "LambdaLR: the result of lr_lambda"))
         except ScalarvizError:
             raise
         except Exception as error:  # a user's function may raise anything
             raise InputError(f"LambdaLR: lr_lambda({count}) raised {type(error).__name__}: {error!s:.200}") from error
     return np.array(found, np.float64)
-
-
-def _number(found: Any) -> float:
-    return as_number(found, "LambdaLR: the result of lr_lambda")
 
 
 def _computed(one: Factor, counts: NDArray[np.int64]) -> Floats:

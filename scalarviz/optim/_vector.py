@@ -82,12 +82,3 @@ def scatter(held: Held, values: FloatArray, moving: Moving) -> None:
     for (block, _), (_, index) in zip(held, moving, strict=True):
         block.flat_value[index] = values[start : start + len(index)]
         start += len(index)
-
-
-def zero_gradients(held: Held) -> None:
-    for block, places in held:
-        if len(places) == block.size:
-            block.zero_grad()
-        else:
-            for i in places.tolist():
-                block.weight(i).zero_grad()

@@ -21,7 +21,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ class ReduceLROnPlateau(LRScheduler):
     def begun(self, standing: PlateauStanding) -> PlateauStanding:
         return self.begin()
 
-    def now(self, standing: PlateauStanding, rates: tuple[float, ...]) -> tuple[float, ...]:
+    def now(self, standing: PlateauStanding) -> tuple[float, ...]:
         return standing.rates
 
     def _look(self, epoch: int) -> int:
@@ -226,7 +226,7 @@ class SequentialLR(LRScheduler):
             raise InputError("SequentialLR: a ReduceLROnPlateau cannot be part of a sequence, because it needs losses")
         if any(one._optimizer() is not optimizer for one in given):
             raise InputError("SequentialLR: all schedules must belong to the same optimiser as the sequence")
-        self.schedulers = list(given)
+        self.schedulers: list[LRScheduler] = list(given)
         self.milestones = whole_numbers(milestones, "SequentialLR: milestones")
         if len(self.milestones) != len(self.schedulers) - 1:
             raise InputError(
@@ -245,18 +245,15 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def _base(self, moment: PaceMoment) -> tuple[float, ...]:
-        first: LRScheduler = self.schedulers[0]
-        return first.base_lrs
+        return self.schedulers[0].base_lrs
 
-    def rebound(self, optimizer: Optimizer) -> LRScheduler:
+    def rebound(self, optimizer: Optimizer) -> Self:
         twin = super().rebound(optimizer)
-        assert isinstance(twin, SequentialLR)
         twin.schedulers = [one.rebound(optimizer) for one in self.schedulers]
         return twin
 
-    def regrouped(self, sources: Sequence[int]) -> LRScheduler:
+    def regrouped(self, sources: Sequence[int]) -> Self:
         twin = super().regrouped(sources)
-        assert isinstance(twin, SequentialLR)
         twin.schedulers = [one.regrouped(sources) for one in self.schedulers]
         return twin
 

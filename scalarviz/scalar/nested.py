@@ -17,24 +17,20 @@ DEEPEST = 32
 """The most levels of nested lists; a list that holds itself would have no end."""
 
 
-def shape_of(x: Any, what: str = "the input") -> Shape:
-    """Return the shape of nested lists, ``()`` for a single Value; InputError for ragged or too deep lists."""
-    return _shape(x, what, 0)
-
-
 def too_deep(what: str) -> InputError:
     """Return the error for lists that are nested too deeply."""
     return InputError(f"{what} is nested more than {DEEPEST} levels deep; a sample has one level per dimension")
 
 
-def _shape(x: Any, what: str, level: int) -> Shape:
+def shape_of(x: Any, what: str = "the input", level: int = 0) -> Shape:
+    """Return the shape of nested lists, ``()`` for a single Value; InputError for ragged or too deep lists."""
     if not isinstance(x, list | tuple):
         return ()
     if level >= DEEPEST:
         raise too_deep(what)
     if not any(isinstance(item, list | tuple) for item in x):
         return (len(x),)
-    shapes = [_shape(item, what, level + 1) for item in x]
+    shapes = [shape_of(item, what, level + 1) for item in x]
     for place, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise InputError(f"{what} is ragged: part 0 has shape {shapes[0]}, part {place} has shape {shape}")

@@ -153,24 +153,15 @@ class Block:
     def _span(self, start: int, stop: int) -> slice:
         return slice(self.start + start, self.start + stop)
 
-    def _seen_values(self, start: int, stop: int) -> NDArray[Any]:
-        """Return values: a live view, or a read-only copy while another thread trains them."""
+    def _seen(self, what: Literal["value", "grad", "frozen"], start: int, stop: int) -> NDArray[Any]:
+        """Return values, gradients or frozen flags: a live view, or a read-only copy while a thread trains them."""
         gate = self._gate()
         if gate is not None:
-            return gate.read_numbers("value", self._span(start, stop))
-        if (owner := self._owner()) is not None:
+            return gate.read_numbers(what, self._span(start, stop))
+        if what == "value" and (owner := self._owner()) is not None:
             owner._lend()
-        return self.flat_value[start:stop]
-
-    def _seen_grads(self, start: int, stop: int) -> NDArray[Any]:
-        """Return gradients: a live view, or a read-only copy while another thread trains them."""
-        gate = self._gate()
-        return self.flat_grad[start:stop] if gate is None else gate.read_numbers("grad", self._span(start, stop))
-
-    def _seen_frozen(self, start: int, stop: int) -> NDArray[Any]:
-        """Return frozen flags: a live view, or a read-only copy while another thread trains them."""
-        gate = self._gate()
-        return self.frozen_flags[start:stop] if gate is None else gate.read_numbers("frozen", self._span(start, stop))
+        numbers = self.flat_value if what == "value" else self.flat_grad if what == "grad" else self.frozen_flags
+        return numbers[start:stop]
 
     def _own_grads(self) -> None:
         """Raise a StateError if another thread trains these weights: it computes the gradients."""

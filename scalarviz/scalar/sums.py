@@ -184,8 +184,7 @@ def dot(weights: Weights, xs: Inputs, bias: Value | SupportsFloat | None = None)
 
 def _pull_total(node: Total) -> None:
     block, start, stop = node.row.block, node.row.start, node.row.start + len(node.row)
-    if block.store.gate is not None:
-        block._own_grads()
+    block._own_grads()
     with np.errstate(all="ignore"):
         terms = node.grad * node.slopes()
     if node.how == "abs":

@@ -152,7 +152,7 @@ class Weight(Value):
     @property
     def frozen(self) -> bool:
         """True if `step` and optimisers skip the value."""
-        return bool(self._block._seen_frozen(self._index, self._index + 1)[0])
+        return bool(self._block._seen("frozen", self._index, self._index + 1)[0])
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:

@@ -228,19 +228,17 @@ SHORT = 8
 """The most terms of a small sum; for longer ones the kernels of layers are as fast."""
 
 
-def lonely_sums(tape: Tape) -> Tape:
-    """Return the tape with equal forms for small sums of one level that share neither weights nor operands."""
+def lonely_sums(tape: Tape) -> Iterator[Without]:
+    """Yield equal forms for small sums of one level that share neither weights nor operands."""
     alone = list(_lonely_rows(tape))
     level = levels(tape.nodes) if alone else []
     kinds = [(level[row], len(tape.nodes[row].args), terms_of(tape.nodes[row]).bias is None) for row in alone]
     several = Counter(kinds)
-    found: list[Without] = []
     for row, kind in zip(alone, kinds, strict=True):
         if several[kind] > 1:
             node, terms = tape.nodes[row], terms_of(tape.nodes[row])
             one, bias = ((), ()) if terms.bias is None else ((len(tape.nodes),), (terms.bias,))
-            found.append((row, (*node.args, *one), (*terms.weights, *bias)))
-    return passes.without_biases(tape, found)
+            yield row, (*node.args, *one), (*terms.weights, *bias)
 
 
 def _lonely_rows(tape: Tape) -> Iterator[int]:
@@ -437,7 +435,10 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
 
 def _with_sums(tape: Tape) -> Tape:
     """Return the tape with each sum as one node."""
-    return lonely_sums(passes.columns(passes.neurons(passes.squared_errors(means(weighted_sums(tape))))))
+    tape = passes.squared_errors(means(weighted_sums(tape)))
+    for finder in (passes.neurons, passes.columns, lonely_sums):
+        tape = passes.without_biases(tape, finder(tape))
+    return tape
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:

@@ -260,12 +260,8 @@ def without_biases(tape: Tape, sums: Iterable[Without]) -> Tape:
     return spliced(tape, changed, made, {0: [len(tape.nodes)]}) if changed else tape
 
 
-def neurons(tape: Tape) -> Tape:
-    """Return the tape with sums over the same rows, with biases beside weights, as a layer without biases."""
-    return without_biases(tape, _neurons(tape))
-
-
-def _neurons(tape: Tape) -> Iterator[Without]:
+def neurons(tape: Tape) -> Iterator[Without]:
+    """Yield sums over the same rows, with biases beside weights, as a layer without biases."""
     one = len(tape.nodes)
     for first, rows in _layers(tape):
         args = tape.nodes[rows[0]].args
@@ -308,12 +304,8 @@ def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
     return found
 
 
-def columns(tape: Tape) -> Tape:
-    """Return the tape with equal forms for sums over the same rows that read neighbouring columns of a matrix."""
-    return without_biases(tape, _columns(tape))
-
-
-def _columns(tape: Tape) -> Iterator[Without]:
+def columns(tape: Tape) -> Iterator[Without]:
+    """Yield equal forms for sums over the same rows that read neighbouring columns of a matrix."""
     for rows in _matrices(tape):
         wider = (*tape.nodes[rows[0]].args, len(tape.nodes))
         for row in rows:
