@@ -114,23 +114,16 @@ class Timeline:
 
     def branches(self) -> tuple[Branch, ...]:
         """Return every line with steps, and the current one."""
-        shown = (line for line in self.lines if line is self.line or (line.newest > line.first and not line.cut))
-        return tuple(map(self._branch, shown))
-
-    def _branch(self, line: Line) -> Branch:
-        parent = None if line.parent is None else line.parent.number
-        curve = line.history.curve(first=line.first)
-        now, newest = line is self.line, line.newest
-        return Branch(line.number, parent, line.first, newest, curve, tuple(line.own_edits), now, line.why)
+        kept = (one for one in self.lines if one is self.line or (one.newest > one.first and not one.cut))
+        return tuple(one.branch(one.history.curve(first=one.first), one.own_edits, one is self.line) for one in kept)
 
     def past(self) -> Past | None:
         """Return the past as pictures need it; None after `close`."""
         if self._closed:
             return None
-        line, newest = self.line, max(self.line.newest, self._training.steps)
+        line, (first, newest) = self.line, self.span
         now = self.revision, newest, self.undone  # which depends on the current place
         if self._seen is None or self._seen[0] != now:
-            first, _ = self.span
             flags = line.flags_to(line.newest)
             undo, redo = now[2], self.redoable[-1][2] if self.redoable else ""
             found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo,
@@ -347,22 +340,19 @@ class Timeline:
         if why is None and Place(line, step, edits) == self.place():
             return True
         with DelayedInterrupt() as whole:
-            before, ended = run.whole(), not self.is_behind
+            before, ended, arrived = run.whole(), not self.is_behind, False
             if ended:
                 self.keyframes.keep_tip(self.line, before)
             try:
                 whole.waits = False  # the way may be long
                 with self.travelling(f"to step {step:,}"):
                     arrived = self._travel(line, step, edits, progress)
+            finally:
                 whole.waits = True
-            except BaseException:
-                whole.waits = True
-                self._stay(before, ended)
-                raise
+                if not arrived:
+                    self._stay(before, ended)
             if arrived:
                 self._arrive(Place(line, step, edits), why)
-            else:
-                self._stay(before, ended)
         return arrived
 
     def _arrive(self, place: Place, why: str | None) -> None:

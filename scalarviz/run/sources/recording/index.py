@@ -236,12 +236,8 @@ class Branches:
 
     def all(self, number: int) -> tuple[Branch, ...]:
         """Return every branch with steps, and the branch `number`, which is marked as current."""
-        return tuple(
-            Branch(twig.number, None if twig.parent is None else twig.parent.number, twig.first, twig.newest,
-                   twig.curve, tuple(twig.edits[place] for place in sorted(twig.edits)), twig.number == number,
-                   twig.why)
-            for twig in self.twigs.values() if twig.number == number or twig.newest > twig.first
-        )  # fmt: skip
+        kept = (twig for twig in self.twigs.values() if twig.number == number or twig.newest > twig.first)
+        return tuple(t.branch(t.curve, [t.edits[k] for k in sorted(t.edits)], t.number == number) for t in kept)
 
 
 def _is_whole(given: Any) -> TypeGuard[int]:
