@@ -37,19 +37,13 @@ class Rehearsal:
 
     loss: NDArray[np.float64]  # of each step (N,)
     marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were compared
-    distances: NDArray[
-        np.float64
-    ]  # how far the weights have come at each mark, in shares of their size, all moves added up
+    # how far the weights have come at each mark, in shares of their size, all moves added up
+    distances: NDArray[np.float64]
     all_samples: bool = True  # whether each loss is that of all samples
 
 
 def rehearse(
-    run: Run,
-    steps: int,
-    seconds: float = SECONDS,
-    *,
-    speed: float = math.inf,
-    stopped: Callable[[], bool] = lambda: False,
+    run: Run, steps: int, seconds: float = SECONDS, *, speed: float = math.inf, stopped: Callable[[], bool] = bool
 ) -> Rehearsal | None:
     """Do the next `steps` steps of a run on copies of its numbers; the run itself does not change, bit for bit.
 
@@ -169,9 +163,8 @@ class Played(Source):
         if not first < step < newest:
             return f"it has steps {first:,} to {newest:,}"
         after = int(np.searchsorted(steps, step))
-        return (
-            f"the nearest are {steps[after - 1]:,} and {steps[after]:,}, of {len(steps):,} from {first:,} to {newest:,}"
-        )
+        near = f"{steps[after - 1]:,} and {steps[after]:,}"
+        return f"the nearest are {near}, of {len(steps):,} from {first:,} to {newest:,}"
 
     # ---- facts
 
@@ -304,8 +297,7 @@ class RecordedSource(Played):
 
     def _settled(self, place: int) -> NDArray[np.int64]:
         """Follow the network of a frame; return the indices of all its frames."""
-        self._shapes = self.record.shapes(place)
-        networks = self.record.networks
+        self._shapes, networks = self.record.shapes(place), self.record.networks
         return np.flatnonzero(networks == networks[place])
 
     def follow_network_of(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
 def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:
     """Return the pictures of known frames; `steps` maps a frame's id to its step. Invalid pictures are left out."""
     found = []
-    try:
+    with suppress(*DAMAGED):  # a damaged end: earlier pictures stay
         rows = database.execute(
             "SELECT frame, panel, width, height, image FROM picture WHERE typeof(image) = 'blob' AND "
             "length(image) <= ? AND length(panel) <= ? ORDER BY id LIMIT ?", (MOST_BYTES, MOST_BYTES, MOST_PICTURES),
@@ -55,8 +55,6 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
             sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
             if frame in steps and isinstance(panel, str) and sides and image_kind(image):
                 found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
-    except DAMAGED:  # a damaged end: earlier pictures stay
-        pass
     return tuple(sorted(found, key=lambda picture: (picture.panel, picture.step)))
 
 

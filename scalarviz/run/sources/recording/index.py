@@ -261,14 +261,11 @@ def _gone(run: object) -> None:
 
 def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:
     """Return an edit, which is never applied; if it cannot be read, its words stay."""
-    edit: Edit | None = None
+    edit: Edit = Call(_gone, what or "an edit")
     if isinstance(written, str):
-        try:
+        with suppress(ScalarvizError, ValueError, TypeError, RecursionError, OverflowError, MemoryError):
             edit = read_edit(written)
-        except (ScalarvizError, ValueError, TypeError, RecursionError, OverflowError, MemoryError):
-            edit = None
-    said = clean(gesture, LONGEST_NAME) if isinstance(gesture, str) else ""
-    return Applied(step, Call(_gone, what or "an edit") if edit is None else edit, what, said)
+    return Applied(step, edit, what, clean(gesture, LONGEST_NAME) if isinstance(gesture, str) else "")
 
 
 # ---- `Index`: the frames of a recording, and those on the way to the end of a branch

@@ -219,9 +219,8 @@ class FrameItem:
     data: Data | None = None
     previous: NDArray[Any] | None = None
     replaces_last: bool = False  # an edit replaced the one before it: this frame replaces the one at its place
-    coming_steps: Mapping[bool, StepData] = field(
-        default_factory=dict
-    )  # the next step: with the probe alone (True), its own
+    # the next step: with the probe alone (True), its own
+    coming_steps: Mapping[bool, StepData] = field(default_factory=dict)
     batch: Coming | None = None  # batch of the next step
 
     @property

@@ -225,7 +225,7 @@ class Writer:
         self._queue: deque[tuple[int, list[Item]]] = deque()  # items that belong together, and their bytes
         self._bytes = self._told = self._written = 0
         self._closing = self._gone = False
-        self._then: Callable[[], None] = _nothing
+        self._then: Callable[[], None] = lambda: None
         self._condition = threading.Condition()
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
@@ -340,7 +340,3 @@ class Writer:
 
     def _refused(self, why: str) -> None:
         self.trouble = f"recording of {self._file.path.name} stopped: {why}"
-
-
-def _nothing() -> None:
-    """Default of `then`."""
