@@ -257,6 +257,11 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
         raise FileFormatError(f"{said} cannot be read: its tables are not those of a {form.what}")
 
 
+def closed_error(path: StrPath) -> StateError:
+    """Return the error of a closed recording."""
+    return StateError(f"{path_text(path)} is closed; load it again")
+
+
 class Contents:
     """The content of a recording except the arrays of frames. Readers hold `lock`.
 
@@ -331,7 +336,7 @@ class Contents:
     def opened(self) -> OpenDatabase:
         """The open file; StateError if it is closed."""
         if self._opened is None:
-            raise StateError(f"{path_text(self.path)} is closed; load it again")
+            raise closed_error(self.path)
         return self._opened
 
     @property
