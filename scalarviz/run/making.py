@@ -112,8 +112,7 @@ def put_on(run: Run, graph: Graph) -> None:
         model=graph.model, loss_function=graph.loss, optimizer=graph.optimizer, tensors=graph.tensors,
         stages=graph.forward.stages,
     )  # fmt: skip
-    run._tape, run._forward = graph.tape, graph.forward
-    run._trained = graph.trained
+    run._tape, run._forward, run._trained = graph.tape, graph.forward, graph.trained
     graph.put_activations()
 
 

@@ -364,16 +364,14 @@ def prepare_change(run: Run, change: Change) -> PreparedChange:
             names = names_in(model) if change.model is not None else dict(own)
             graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
     check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
-    carried, fresh = _weights(run, graph, old, fitting)
+    weights = _weights(run, graph, old, fitting)
     words = "" if change.model is None else layers_words(graph, old, fitting)
     anew = change.optimizer is not None
     if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was the former's
         words = ", ".join(filter(None, (words, "schedule = None")))
     pace = optimizer.lr_pace.restarted() if anew else None
-    given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
-    return PreparedChange(
-        graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words
-    )
+    lr = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
+    return PreparedChange(graph, old, *weights, numbers, anew, lr, pace, change.batch_size, change.sampling, words)
 
 
 def check_prepared(run: Run, found: PreparedChange) -> None:

@@ -304,11 +304,8 @@ class Worker:
     @property
     def moving(self) -> bool:
         """Whether the run has steps to do or a journey to make."""
-        return (
-            self.busy
-            or self.journey_progress is not None
-            or any(isinstance(item, Journey) for item in list(self._waiting))
-        )
+        waits = any(isinstance(item, Journey) for item in list(self._waiting))
+        return waits or self.busy or self.journey_progress is not None
 
     @property
     def remark(self) -> str:

@@ -290,7 +290,7 @@ class Contents:
         self.about: About = read_about(self.meta.get("about", "{}"))
         self.networks = read_networks(database, self.about.inputs)
         self.branches = Branches(database)
-        self.index: Index = read_index(database, self.networks, self.branches.twigs, doubted=short, known=known)
+        self.index: Index = read_index(database, self.networks, self.branches.twigs, short, known)
         self.micro = MicroTable(database)
         index, lost = self.index, self.index.remarks
         if not len(index.frames):

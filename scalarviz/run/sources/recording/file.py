@@ -383,10 +383,9 @@ def signed() -> str:
 def is_written(signature: str) -> bool:
     """Return whether the program with this signature is alive, on this machine."""
     number, where, *when = [*signature.split(" "), ""][:3]
-    there = (
-        number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id() and is_running(int(number))
-    )
-    return there and when[0] in ("", born(int(number)))
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id()):
+        return False
+    return is_running(int(number)) and when[0] in ("", born(int(number)))
 
 
 def finish(database: sqlite3.Connection, file: FileUse) -> None:

@@ -169,10 +169,8 @@ class Branches:
                 self.broken = str(error)
 
     def _read_twigs(self, database: sqlite3.Connection) -> None:
-        rows = database.execute(
-            "SELECT number, parent, first, before, why FROM branch ORDER BY number LIMIT ?", (MOST_BRANCHES,)
-        )
-        for number, parent, first, before, why in rows:
+        asked = "SELECT number, parent, first, before, why FROM branch ORDER BY number LIMIT ?"
+        for number, parent, first, before, why in database.execute(asked, (MOST_BRANCHES,)):
             known = parent is None or parent in self.twigs  # parents are older, so no cycle is possible
             if not known or not all(_is_whole(x) for x in (number, first, before)) or not isinstance(why, str):
                 raise FileFormatError("it has a branch with an unknown parent")
@@ -335,13 +333,9 @@ class Index:
 
 
 def read_index(
-    database: sqlite3.Connection,
-    networks: Mapping[int, Shapes],
-    branches: Collection[int],
-    *,
-    doubted: bool = False,
-    known: Mapping[int, int] = MappingProxyType({}),
-) -> Index:
+    database: sqlite3.Connection, networks: Mapping[int, Shapes], branches: Collection[int], doubted: bool,
+    known: Mapping[int, int],
+) -> Index:  # fmt: skip
     """Read all frames. Checksums in `known` (by id) are not computed again; `doubted`: search behind holes, too."""
     rows, damaged, faults, wrong = list[tuple[Any, ...]](), list[int](), list[str](), 0
     for row in _rows(database, faults, MOST_HOLES if doubted else 1):

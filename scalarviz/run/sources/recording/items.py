@@ -483,24 +483,13 @@ class RunChanges(Changes):
             "optimizer": clean(type(run.optimizer).__name__, LONGEST_NAME),
             "edited": int(training.edited), "stopped": clean(str(getattr(training.onlooker, "stop", None) or "")),
         }  # fmt: skip
-        values = store.value.copy()
+        values, gradient = store.value.copy(), store.grad.copy() if wanted["gradients"] else None
+        previous = problem.previous.copy() if wanted["updates"] and update is None else None
         return FrameItem(
-            (owner.number, place.step, place.edits),
-            self._network(run._forward, found),
-            kept,
-            cells,
-            values,
-            store.grad.copy() if wanted["gradients"] else None,
-            update,
-            store.computed.copy(),
-            store.frozen.copy(),
-            run._forward,
-            problem.data,
-            problem.previous.copy() if wanted["updates"] and update is None else None,
-            instead,
-            self._coming(run) if wanted["micro"] else {},
-            coming_of(run, values, place.step),
-        )
+            (owner.number, place.step, place.edits), self._network(run._forward, found), kept, cells, values, gradient,
+            update, store.computed.copy(), store.frozen.copy(), run._forward, problem.data, previous, instead,
+            self._coming(run) if wanted["micro"] else {}, coming_of(run, values, place.step),
+        )  # fmt: skip
 
     def _coming(self, run: Run) -> dict[bool, StepData]:
         """Return copies for the coming step: with the probe alone, and with its own batch."""
@@ -554,18 +543,9 @@ class WatchedChanges(Changes):
         cells: dict[str, Cell] = {"loss": number(frame.loss), "lr": number(frame.lr), "batch": 0, "optimizer": "",
                                   "edited": 0, "stopped": ""}  # fmt: skip
         place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
-        moved = frame.update
-        if frame.together != 1 or not frame.known("update").any():  # the numbers before the step were not seen
-            moved = np.full(len(moved), np.nan, np.float32)
-        return FrameItem(
-            place,
-            network,
-            kept,
-            cells,
-            frame.values,
-            frame.gradient if self.wanted["gradients"] else None,
-            moved if self.wanted["updates"] else None,
-            frame.computed.view("uint8"),
-            frame.frozen.view("uint8"),
-            self._outside,
-        )
+        gradient = frame.gradient if self.wanted["gradients"] else None
+        moved = frame.update if self.wanted["updates"] else None
+        if moved is not None and (frame.together != 1 or not frame.known("update").any()):
+            moved = np.full(len(moved), np.nan, np.float32)  # the numbers before the step were not seen
+        flags = frame.computed.view("uint8"), frame.frozen.view("uint8")
+        return FrameItem(place, network, kept, cells, frame.values, gradient, moved, *flags, self._outside)

@@ -236,9 +236,8 @@ class Plan:
         outputs = sum(stage.outputs for stage in shapes.stages)
         rule = max((rule.size for rule in self.rules), default=0)
         told = sum(step.phase in ("gradients", "update") for step, _ in self.steps)
-        return 8 * (
-            2 * outputs + 2 * shapes.size + sum(_count(*one) for one in self.steps) + told * (2 + WEIGHT + rule)
-        )
+        own = sum(_count(*one) for one in self.steps)
+        return 8 * (2 * outputs + 2 * shapes.size + own + told * (2 + WEIGHT + rule))
 
 
 def _count(step: MicroStep, joined: str) -> int:
