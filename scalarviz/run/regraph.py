@@ -25,7 +25,7 @@ from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .atomic import Atomic
 from .checks import batch_of, check_run
-from .core.gather import as_blocks, blocks_of, buffers_in, release, starts
+from .core.gather import as_blocks, blocks_of, buffers_in, owners_of, release, starts
 from .core.graph import Graph, Place, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update
 from .core.setup import Dataset, data_of
@@ -211,8 +211,7 @@ def put_prepared(run: Run, made: PreparedChange) -> None:
 def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
     """Restore blocks that were taken: unused ones stand alone again, those of the run return to its store."""
     for block, numbers in values.items():
-        owner = None if block.store.owner is None else block.store.owner()
-        if block.store is not run._store and owner is run:
+        if block.store is not run._store and owners_of([block]) == [run]:
             release([block], block.store)
             block.flat_value[:] = numbers
 

@@ -247,18 +247,6 @@ def plain(value: Any) -> Any:
     return own if storable(own) else shown(value)
 
 
-def sound(about: Mapping[str, Any]) -> str:
-    """Return the first invalid entry of training settings, in words; empty if all are valid."""
-    checks: dict[str, Callable[[Any], object]] = {
-        "groups": lambda groups: isinstance(groups, list) and groups and all(map(_storable_dict, groups)),
-        "limits": lambda limits: isinstance(limits, dict) and set(limits) <= set(LIMITS),
-        "before": lambda before: type(before) is int and abs(before) <= 2**53,
-        SCHEDULE: _is_schedule,
-    }
-    wrong = next((name for name, fits in checks.items() if name in about and not fits(about[name])), None)
-    return "" if wrong is None else f"{wrong} cannot be {shown(about[wrong])}"
-
-
 def _is_schedule(said: Any) -> bool:
     if not isinstance(said, dict) or not set(said) <= {"kind", "state", "base_lrs", "arguments", "first"}:
         return False
@@ -267,6 +255,15 @@ def _is_schedule(said: Any) -> bool:
 
 def _storable_dict(said: Any) -> bool:
     return isinstance(said, dict) and all(map(storable, said.values()))
+
+
+# Whether an entry of training settings in a file is valid, by name.
+CHECKS: dict[str, Callable[[Any], object]] = {
+    "groups": lambda groups: isinstance(groups, list) and groups and all(map(_storable_dict, groups)),
+    "limits": lambda limits: isinstance(limits, dict) and set(limits) <= set(LIMITS),
+    "before": lambda before: type(before) is int and abs(before) <= 2**53,
+    SCHEDULE: _is_schedule,
+}
 
 
 # ---- `Dataset`: the samples of a run as the engines take them, kept as a base and added parts.
