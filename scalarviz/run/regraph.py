@@ -457,12 +457,8 @@ def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tu
     blocks = blocks_of(model)
     if not blocks:  # a function: its weights are not known yet
         return old.blocks()
-    found = []
-    for block in blocks:
-        places = before.get(fitting[block]) if block in fitting else np.arange(block.size)
-        if places is not None:
-            found.append((block, places))
-    return found
+    found = {block: before.get(fitting[block]) if block in fitting else np.arange(block.size) for block in blocks}
+    return [(block, places) for block, places in found.items() if places is not None]
 
 
 def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNumbers:

@@ -18,7 +18,7 @@ from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
-from ..state import State, keyframe
+from ..state import keyframe
 from ..travel import Traveller
 from .line import Key, KeyframeMaker, Keyframes, Line, Place
 
@@ -349,8 +349,11 @@ class Timeline:
                     arrived = self._travel(line, step, edits, progress)
             finally:
                 whole.waits = True
-                if not arrived:
-                    self._stay(before, ended)
+                if not arrived:  # stay
+                    run.put(before)
+                    run.announce()
+                    if ended:
+                        self.keyframes.keep_tip(self.line, None)
             if arrived:
                 self._arrive(Place(line, step, edits), why)
         return arrived
@@ -365,12 +368,6 @@ class Timeline:
             self.keyframes.keep_tip(line, None)
         self._run.announce()
         self._fit()
-
-    def _stay(self, before: State, ended: bool) -> None:
-        self._run.put(before)
-        self._run.announce()
-        if ended:
-            self.keyframes.keep_tip(self.line, None)
 
     def _travel(self, line: Line, step: int, edits: int, progress: Progress | None) -> bool:
         """Go from the nearest kept moment to a place; False if it was cancelled."""

@@ -234,7 +234,7 @@ class RecordedSource(Played):
         At the end it goes `along` with the run, also to another branch; otherwise it stays at its step, or the last
         before it.
         """
-        along, step = along and self.at_end, int(self.steps[self.place])
+        along, step = along and self.place == len(self.steps) - 1, int(self.steps[self.place])
         another = along and self.record.branch == self.record.current != record.current
         branch = record.current if another else self.record.branch
         former, self._opened = self._opened, {record.branch: record}
@@ -245,11 +245,6 @@ class RecordedSource(Played):
         self._shapes = self.record.shapes(self.place)
         self._close(former)
         return f"the run changed to another branch, at step {self.steps[-1]:,}" if another else ""
-
-    @property
-    def at_end(self) -> bool:
-        """Whether it shows the last frame."""
-        return self.place == len(self.steps) - 1
 
     def close(self) -> None:
         """Close the recordings that were opened here."""

@@ -99,10 +99,10 @@ class StepCount:
         """The last step, if each call without information was one."""
         return self.step + self._silent
 
-    def curve(self, step: int | None = None, first: int | None = None) -> Curve:
-        """Return the steps with a loss: all, up to `step`, or those after `first`."""
+    def curve(self, step: int | None = None) -> Curve:
+        """Return the steps with a loss: all, or up to `step`."""
         self._take_in()
-        return self._history.curve(step=step, first=first)
+        return self._history.curve(step)
 
     def tell(
         self, *, said: bool, step: object = None, loss: object = None, lr: object = None, seen: bool = False
@@ -449,10 +449,6 @@ class Watched(Source):
                 self._onlookers.remove(onlooker)
                 self.look_at_rest()
                 onlooker.look(self, last=True)
-
-    def curve_after(self, step: int) -> Curve:
-        """Return the reported losses after a step."""
-        return self._counted.curve(first=step)
 
     # ---- a source
 

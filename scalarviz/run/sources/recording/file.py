@@ -356,12 +356,11 @@ def check_length(target: Path, said: StrPath) -> None:
 def check_apart(path: StrPath, *recordings: Path) -> None:
     """Refuse to overwrite a recording that is being read or written."""
     for recording in recordings:
-        try:
-            same = os.path.samefile(path, recording)
-        except OSError:  # no such file: nothing to lose
-            continue
-        if same:
-            raise InputError(f"cannot write {path_text(path)}: this file is the recording itself; give another name")
+        with suppress(OSError):  # no such file: nothing to lose
+            if os.path.samefile(path, recording):
+                raise InputError(
+                    f"cannot write {path_text(path)}: this file is the recording itself; give another name"
+                )
 
 
 def _exists_error(path: StrPath) -> InputError:

@@ -534,7 +534,7 @@ class WatchedChanges(Changes):
             found.append(put("branch", 6, (self._branch, None, self._first, 0, why, 0)))
         kept = begins or last
         if kept or (frame.step != self._step and frame.step % every == 0):
-            found += self._curve(self._branch, x.curve_after(self._reached.get(self._branch, self._first)))
+            found += self._curve(self._branch, x.curve.after(self._reached.get(self._branch, self._first)))
             found.append(self._look(frame, kept, found))
             self._step = frame.step
         return found + self._stands(self._branch, frame.step if last else None)
