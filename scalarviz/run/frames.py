@@ -106,9 +106,9 @@ class FrameRequest:
         self.known_to_engine = False
 
     @classmethod
-    def of(cls, frame: Frame, sample: NDArray[Any] | None = None) -> FrameRequest:
+    def of(cls, frame: Frame) -> FrameRequest:
         """Return a request that already has its frame."""
-        request = cls(sample)
+        request = cls()
         request.give(frame)
         return request
 
@@ -185,7 +185,9 @@ def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameReques
     sample = None if probe is None else run._forward.sample(probe)
     if (gate := run._store.gate_here()) is not None:
         return cast(FrameRequest, gate.request(sample, state=state))
-    return FrameRequest.of(frame_now(run, state), sample)
+    request = FrameRequest(sample)
+    request.give(frame_now(run, state))
+    return request
 
 
 def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Frame:
