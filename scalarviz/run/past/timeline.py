@@ -121,9 +121,10 @@ class Timeline:
         """Return the past as pictures need it; None after `close`."""
         if self._closed:
             return None
-        line, (first, newest) = self.line, self.span
+        line, newest = self.line, max(self.line.newest, self._training.steps)
         now = self.revision, newest, self.undone  # which depends on the current place
         if self._seen is None or self._seen[0] != now:
+            first, _ = self.span
             flags = line.flags_to(line.newest)
             undo, redo = now[2], self.redoable[-1][2] if self.redoable else ""
             found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo,
