@@ -348,8 +348,8 @@ def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None)
 
 def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
     """Return checked limits."""
-    return Limits(at_least_zero(l1, "l1"), at_least_zero(l2, "l2"), _limit(clip_norm, "clip_norm"),
-                  _limit(clip_value, "clip_value"))  # fmt: skip
+    norm, value = _limit(clip_norm, "clip_norm"), _limit(clip_value, "clip_value")
+    return Limits(at_least_zero(l1, "l1"), at_least_zero(l2, "l2"), norm, value)
 
 
 def _limit(given: Any, what: str) -> float | None:

@@ -54,14 +54,12 @@ class Reader:
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """The tensors with cubes at that moment."""
-        forward = self.frame.forward
-        return self.source.tensors if forward is None else forward.tensors
+        return (self.frame.forward or self.source).tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The stages from input to output at that moment; empty without a network."""
-        forward = self.frame.forward
-        return self.source.stages if forward is None else forward.stages
+        return (self.frame.forward or self.source).stages
 
     @property
     def data(self) -> Data | None:

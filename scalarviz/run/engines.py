@@ -77,9 +77,7 @@ def full_speed(run: Run) -> float:
 
 
 def _measured(run: Run) -> float:
-    def measured() -> float:
-        return speed_of(run._problem, partial(make_trainer, run), alone=run._loss_scale is not None)
-
+    measured = partial(speed_of, run._problem, partial(make_trainer, run), alone=run._loss_scale is not None)
     try:
         return measured()
     except DeviceLostError as error:

@@ -317,9 +317,8 @@ def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int
     with _returning(run):
         if step <= newest:
             run.timeline.to(step)
-            own = EngineStep(
-                run._training.trainer.name, run._training.loss, run._store.grad.copy(), run._store.value.copy()
-            )
+            training, store = run._training, run._store
+            own = EngineStep(training.trainer.name, training.loss, store.grad.copy(), store.value.copy())
         run.timeline.to(step - 1)
         return replace(current_step_data(run, None, sample), engine_step=own)
 

@@ -50,9 +50,8 @@ def make(
     size = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
     checked = limits_of(*limits)
     update = record_update(optimizer, checked)
-    check_run(
-        sum(b.size for b in weights_of(model, optimizer)), run._stored, len(optimizer.state), checked_name(engine)
-    )
+    weights = sum(block.size for block in weights_of(model, optimizer))
+    check_run(weights, run._stored, len(optimizer.state), checked_name(engine))
     graph = recorded(run, model, loss, optimizer, run._shapes)
     graph.check("data", inputs, targets)
     run._choice = choose(engine, run._stored, graph.plan, update, size)
@@ -113,8 +112,7 @@ def put_on(run: Run, graph: Graph) -> None:
         model=graph.model, loss_function=graph.loss, optimizer=graph.optimizer, tensors=graph.tensors,
         stages=graph.forward.stages,
     )  # fmt: skip
-    run._tape, run._forward = graph.tape, graph.forward
-    run._trained = graph.trained
+    run._tape, run._forward, run._trained = graph.tape, graph.forward, graph.trained
     graph.put_activations()
 
 

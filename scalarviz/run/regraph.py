@@ -25,7 +25,7 @@ from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .atomic import Atomic
 from .checks import batch_of, check_run
-from .core.gather import as_blocks, blocks_of, buffers_in, release, starts
+from .core.gather import as_blocks, blocks_of, buffers_in, owners_of, release, starts
 from .core.graph import Graph, Place, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update
 from .core.setup import Dataset, data_of
@@ -211,8 +211,7 @@ def put_prepared(run: Run, made: PreparedChange) -> None:
 def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
     """Restore blocks that were taken: unused ones stand alone again, those of the run return to its store."""
     for block, numbers in values.items():
-        owner = None if block.store.owner is None else block.store.owner()
-        if block.store is not run._store and owner is run:
+        if block.store is not run._store and owners_of([block]) == [run]:
             release([block], block.store)
             block.flat_value[:] = numbers
 
@@ -364,16 +363,14 @@ def prepare_change(run: Run, change: Change) -> PreparedChange:
             names = names_in(model) if change.model is not None else dict(own)
             graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
     check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
-    carried, fresh = _weights(run, graph, old, fitting)
+    weights = _weights(run, graph, old, fitting)
     words = "" if change.model is None else layers_words(graph, old, fitting)
     anew = change.optimizer is not None
     if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was the former's
         words = ", ".join(filter(None, (words, "schedule = None")))
     pace = optimizer.lr_pace.restarted() if anew else None
-    given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
-    return PreparedChange(
-        graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words
-    )
+    lr = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
+    return PreparedChange(graph, old, *weights, numbers, anew, lr, pace, change.batch_size, change.sampling, words)
 
 
 def check_prepared(run: Run, found: PreparedChange) -> None:
@@ -460,12 +457,8 @@ def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tu
     blocks = blocks_of(model)
     if not blocks:  # a function: its weights are not known yet
         return old.blocks()
-    found = []
-    for block in blocks:
-        places = before.get(fitting[block]) if block in fitting else np.arange(block.size)
-        if places is not None:
-            found.append((block, places))
-    return found
+    found = {block: before.get(fitting[block]) if block in fitting else np.arange(block.size) for block in blocks}
+    return [(block, places) for block, places in found.items() if places is not None]
 
 
 def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNumbers:

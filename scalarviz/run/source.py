@@ -257,9 +257,7 @@ class Moment:
     def whole_loss(self) -> float:
         """Return the loss of all training samples of that moment as one batch; wait for no thread."""
         samples = self.frame.samples()
-        if samples is None:
-            return self.source.whole_loss(self.frame.values)
-        return self.evaluate(*samples)
+        return self.source.whole_loss(self.frame.values) if samples is None else self.evaluate(*samples)
 
     def shown_loss(self, every: bool) -> float:
         """Return the loss that texts show for these weights: on all samples (`every`) or on the coming batch."""

@@ -33,7 +33,7 @@ from .core.gather import asked, constants_of, without_constants
 from .core.graph import Graph
 from .core.optimizer import SCALE_NAME, by_name
 from .core.optimizer import restore as put_by_name
-from .core.setup import Dataset, Setup, checked_keep, plain, read, setup_of, sound, storable, written
+from .core.setup import CHECKS, Dataset, Setup, checked_keep, plain, read, setup_of, storable, written
 from .core.training import Training, in_turn
 
 if TYPE_CHECKING:
@@ -318,21 +318,20 @@ def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any
 
 def _check(about: Any) -> dict[str, Any]:
     """Check decoded JSON about a run and return it; InputError for the first entry with a wrong type or range."""
-    checks: dict[str, Callable[[Any], bool]] = {
+    checks: dict[str, Callable[[Any], object]] = {
         "steps": lambda steps: steps_of(steps) >= 0,
         "seed": lambda seed: seed_of(seed) >= 0,
         "dtype": lambda dtype: dtype in ("", HALF, *DTYPES),
         "optimizer": lambda name: isinstance(name, str),
         "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(storable, numbers.values())),
         "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
+        **CHECKS,
     }
     if not isinstance(about, dict):
         raise InputError(f"expected names and values, got {shown(about)}")
     for name, fits in checks.items():
         if name in about and not fits(about[name]):
             raise InputError(f"{name} cannot be {shown(about[name])}")
-    if wrong := sound(about):
-        raise InputError(wrong)
     lr = about.get("hyperparameters", {}).get("lr", 0.0)
     if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
         raise InputError(f"lr must be a number of at least 0, got {shown(lr)}")

@@ -379,9 +379,8 @@ def _keyframe_values(run: Run, place_in: Callable[[Tape], int | None]) -> dict[i
     moments: list[tuple[int, Any]] = [] if now.tip is None else [(now.newest, now.tip)]
     for line, last, _ in now.path():
         keys = (key for key in line.keys if key.step <= last)
-        moments += [
-            (key.step, key.state) for key in keys if key.edits == now.count_edits(key.step)
-        ]  # after all edits there
+        # after all edits there
+        moments += [(key.step, key.state) for key in keys if key.edits == now.count_edits(key.step)]
     for step, kept in moments:
         if (place := place_in(kept.graph.tape)) is not None:
             found.setdefault(step, float(kept.values[place]))

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any, Literal, Self, TypeVar, cast
 
 from numpy.typing import NDArray
@@ -102,7 +103,7 @@ class Worker:
         self._serving, self._condition = threading.RLock(), threading.Condition()
         self.latest = frame_now(run)
         self.journey_progress: float | None = None
-        self._set_out, self._cancelled = 0.0, False
+        self._cancelled = False
         self.stopped: Stop | None = None
         self.error: Exception | None = None
         self._logged = len(run.log)
@@ -303,11 +304,8 @@ class Worker:
     @property
     def moving(self) -> bool:
         """True if the run has steps to do or a journey to make."""
-        return (
-            self.busy
-            or self.journey_progress is not None
-            or any(isinstance(item, Journey) for item in list(self._waiting))
-        )
+        waits = any(isinstance(item, Journey) for item in list(self._waiting))
+        return waits or self.busy or self.journey_progress is not None
 
     @property
     def remark(self) -> str:
@@ -323,22 +321,17 @@ class Worker:
         items = (item for item in list(self._waiting)[served:] if not isinstance(item, FrameRequest))
         return isinstance(next(items, None), Journey)
 
-    def _prepare(self) -> None:
-        """Make the way back shorter while nothing waits."""
-        while not self._has_work() and self.run.timeline.prepare():
-            pass
-
     def _go(self, journey: Journey, served: int = 0) -> None:
         """Make a journey; stay within the steps that the run can go to."""
         if self._superseded(served) or self._cancelled:
             return
         first, newest = span(self.run)
         step = min(max(journey.step, first), newest)
-        self.journey_progress, self._set_out = 0.0, time.monotonic()
+        self.journey_progress, set_out = 0.0, time.monotonic()
 
         def on_the_way(done: float) -> bool:
             self.journey_progress = done
-            late = time.monotonic() - self._set_out > LATE  # not too often, or it would never arrive
+            late = time.monotonic() - set_out > LATE  # not too often, or it would never arrive
             return not (self._cancelled or self._closing or (late and self._superseded(served)))
 
         try:
@@ -472,13 +465,8 @@ class Worker:
         """Return the requests for frames that wait for nothing else before them."""
         if len(self._waiting) <= self._begun or self._begun < 0:
             return []
-        found: list[FrameRequest] = []
-        for item in list(self._waiting)[self._begun :]:
-            if not isinstance(item, FrameRequest):
-                break
-            if not item.done:
-                found.append(item)
-        return found
+        first = takewhile(lambda item: isinstance(item, FrameRequest), list(self._waiting)[self._begun :])
+        return [item for item in first if isinstance(item, FrameRequest) and not item.done]
 
     def answer(self) -> None:
         """Answer requests for frames between two calls of the engine, in steps that another thread asked for."""
@@ -508,7 +496,8 @@ class Worker:
             with self._condition:
                 self._resting = True
                 self._condition.notify_all()
-            self._prepare()
+            while not self._has_work() and self.run.timeline.prepare():
+                pass  # the way back becomes shorter
             with self._condition:
                 self._condition.wait_for(self._has_work)
                 self._resting = False

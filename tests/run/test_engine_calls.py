@@ -97,7 +97,7 @@ def on_device(steps=0, optimizer="adam", network="mlp", **options):
     run.step(steps)
     trainer = DeviceTrainer(run._problem, **options)
     run._training.change(trainer)
-    run._training._seconds_a_step, run._training._timed = 1e-9, 1
+    run._training.seconds_a_step, run._training._timed = 1e-9, 1
     return run, trainer
 
 

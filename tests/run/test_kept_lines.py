@@ -23,7 +23,8 @@ def ran(steps: int) -> Run:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypatch):
-    monkeypatch.setattr("scalarviz.run.core.training.Training.seconds_a_step", 0.01)  # as of a large network
+    as_of_a_large_network = property(lambda _: 0.01, lambda *_: None)
+    monkeypatch.setattr("scalarviz.run.core.training.Training.seconds_a_step", as_of_a_large_network, raising=False)
     walk = Walk(make_run("mlp"), seed)
 
     def prepare() -> None:

@@ -88,12 +88,10 @@ def as_blocks(parameters: Iterable[Any]) -> list[Block]:
     """Return the blocks of Parameters and Weights, each once; InputError for anything else."""
     found: dict[Block, None] = {}
     for parameter in parameters:
-        if isinstance(parameter, Weight):
-            found[parameter._block] = None
-        elif isinstance(parameter, Block):
-            found[parameter] = None
-        else:
+        block = parameter._block if isinstance(parameter, Weight) else parameter
+        if not isinstance(block, Block):
             raise InputError(f"parameters must be Parameters or Weights, got {type(parameter)!r}")
+        found[block] = None
     return list(found)
 
 
@@ -133,7 +131,8 @@ def tensors_of(blocks: Iterable[Block], names: Mapping[Block, str]) -> tuple[Ten
     taken: Counter[str] = Counter()
     start = 0
     for k, block in enumerate(blocks):
-        name, shape = names.get(block) or _name(block, k), _shape(block)
+        name = names.get(block) or _name(block, k)
+        shape = getattr(block, "shape", () if block.size == 1 else (block.size,))
         lone: Role = "bias" if name.rpartition(".")[2] == "bias" else "value"
         role: Role = getattr(block, "role", lone)  # a Parameter knows its role, a lone Weight only its name
         taken[name] += 1
@@ -147,10 +146,6 @@ def tensors_of(blocks: Iterable[Block], names: Mapping[Block, str]) -> tuple[Ten
 def _name(block: Block, number: int) -> str:
     name = getattr(block, "name", "") or (block.weight(0).name if block.size else "")
     return name or f"parameter {number}"
-
-
-def _shape(block: Block) -> tuple[int, ...]:
-    return getattr(block, "shape", () if block.size == 1 else (block.size,))
 
 
 def weight_name(tensors: Sequence[Tensor], index: int) -> str:

@@ -52,8 +52,7 @@ class Forward:
 
     def __init__(
         self, tape: Tape, plan: Plan, tensors: tuple[Tensor, ...], dtype: str,
-        joined: tuple[Reduction, Share | None],
-        stages: Sequence[tuple[Stage, int]], shape: Shape,
+        joined: tuple[Reduction, Share | None], stages: Sequence[tuple[Stage, int]], shape: Shape,
     ) -> None:  # fmt: skip
         self.tape, self.plan, self.tensors, self.dtype = tape, plan, tensors, dtype
         (self.reduction, self.share), self.shape = joined, shape

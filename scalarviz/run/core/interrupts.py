@@ -46,10 +46,8 @@ class DelayedInterrupt:
             former = plain.getsignal(_INTERRUPT)
             if callable(former):  # neither ignored nor the system's default
                 outer = getattr(former, "__self__", None)
-                self._former, self._outermost = (
-                    former,
-                    outer._outermost if isinstance(outer, DelayedInterrupt) else former,
-                )
+                self._former = former
+                self._outermost = outer._outermost if isinstance(outer, DelayedInterrupt) else former
                 plain.signal(_INTERRUPT, self._on_interrupt)
         return self
 

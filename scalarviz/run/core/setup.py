@@ -247,28 +247,23 @@ def plain(value: Any) -> Any:
     return own if storable(own) else shown(value)
 
 
-def sound(about: Mapping[str, Any]) -> str:
-    """Return the first invalid entry of training settings, in words; empty if all are valid."""
-    checks: dict[str, Callable[[Any], object]] = {
-        "groups": lambda groups: isinstance(groups, list) and groups and all(map(_storable_dict, groups)),
-        "limits": lambda limits: isinstance(limits, dict) and set(limits) <= set(LIMITS),
-        "before": lambda before: type(before) is int and abs(before) <= 2**53,
-        SCHEDULE: lambda said: (
-            said == {}
-            or (
-                isinstance(said, dict)
-                and set(said) <= {"kind", "state", "base_lrs", "arguments", "first"}
-                and isinstance(said.get("kind"), str)
-                and _storable_dict(said.get("state"))
-            )
-        ),
-    }
-    wrong = next((name for name, fits in checks.items() if name in about and not fits(about[name])), None)
-    return "" if wrong is None else f"{wrong} cannot be {shown(about[wrong])}"
+def _is_schedule(said: Any) -> bool:
+    if not isinstance(said, dict) or not set(said) <= {"kind", "state", "base_lrs", "arguments", "first"}:
+        return False
+    return not said or (isinstance(said.get("kind"), str) and _storable_dict(said.get("state")))
 
 
 def _storable_dict(said: Any) -> bool:
     return isinstance(said, dict) and all(map(storable, said.values()))
+
+
+# Whether an entry of training settings in a file is valid, by name.
+CHECKS: dict[str, Callable[[Any], object]] = {
+    "groups": lambda groups: isinstance(groups, list) and groups and all(map(_storable_dict, groups)),
+    "limits": lambda limits: isinstance(limits, dict) and set(limits) <= set(LIMITS),
+    "before": lambda before: type(before) is int and abs(before) <= 2**53,
+    SCHEDULE: _is_schedule,
+}
 
 
 # ---- `Dataset`: the samples of a run as the engines take them, kept as a base and added parts.
@@ -299,7 +294,9 @@ class Dataset:
         if not outside or len(self.parts) == 1:
             return joined(self.parts)
         if self._outside is None:  # always the same object, which knows the state of its files
-            self._outside = outside[-1].with_sources([_sources(part, outside[-1]) for part in self.parts])
+            n, m = outside[-1].numbers
+            pairs = [as_sources(part.numbers_of(0, n), part.numbers_of(n, n + m)) for part in self.parts]
+            self._outside = outside[-1].with_sources(pairs)
             self._outside.about = self.parts[-1].about
         return self._outside
 
@@ -308,12 +305,6 @@ class Dataset:
         """The number of changes found in external data; checks it again."""
         data = self.parts[0] if len(self.parts) == 1 else self._outside
         return data.check_changes() if isinstance(data, Outside) else 0
-
-
-def _sources(part: Data, like: Outside) -> tuple[Source, Source]:
-    n, m = like.numbers
-    pair = part.numbers_of(0, n), part.numbers_of(n, n + m)
-    return as_sources(*pair)
 
 
 def as_sources(inputs: Given, targets: Given) -> tuple[Source, Source]:

@@ -140,7 +140,7 @@ class Training:
         self._readback: NextReadback | None = None
         self._revision = problem.store.revision
         self._held, self._name_of, self.pace, self._scale = held, name_of, pace, scale
-        self._seconds_a_step = math.inf
+        self.seconds_a_step = math.inf  # as last measured; infinite before the first
         self._seconds, self._timed = 0.0, 0
         self.turn = RLock()
 
@@ -149,7 +149,7 @@ class Training:
         self.trainer.next_readback = None
         self.trainer = trainer
         trainer.next_readback = self._readback
-        self._seconds_a_step = math.inf
+        self.seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
 
     def watch(self, asked: NextReadback | None) -> None:
@@ -167,11 +167,6 @@ class Training:
     def steps_per_second(self) -> float:
         """Speed of the engine so far, without anything else; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
-
-    @property
-    def seconds_a_step(self) -> float:
-        """Seconds of a step, as last measured; infinite before the first."""
-        return self._seconds_a_step
 
     def update(self) -> NDArray[Any]:
         """Return a copy of the last step's change of the weights."""
@@ -208,7 +203,9 @@ class Training:
                 trainer.snapshot()
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
-            self._clocked(trainer, count, reading + time.perf_counter() - start)
+            seconds = reading + time.perf_counter() - start
+            self.seconds_a_step = _of_steps(seconds, trainer) / count
+            self._seconds, self._timed = self._seconds + seconds, self._timed + count
             at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
             if at is not None and at < len(losses):  # steps up to where the onlooker stops are repeated
                 trainer.rewind()
@@ -237,14 +234,9 @@ class Training:
         soonest = self.pace.steps_until_change(self.problem.epoch)
         most = most if soonest is None else min(most, soonest)
         overhead = trainer.call_overhead
-        least = math.ceil(_WORTH * overhead / self._seconds_a_step)
-        fitting = max((self.call_seconds - overhead) / self._seconds_a_step, least)
+        least = math.ceil(_WORTH * overhead / self.seconds_a_step)
+        fitting = max((self.call_seconds - overhead) / self.seconds_a_step, least)
         return max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
-
-    def _clocked(self, trainer: Trainer, count: int, seconds: float) -> None:
-        self._seconds_a_step = _of_steps(seconds, trainer) / count
-        self._seconds += seconds
-        self._timed += count
 
     def _called(
         self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: DelayedInterrupt

@@ -210,20 +210,16 @@ def _check_parts(kind: type[Edit], said: dict[str, Any]) -> None:
     unknown = [name for name in said if name not in parameters]
     missing = [name for name, p in parameters.items() if p.default is p.empty and name not in said]
     if unknown or missing:
-        wrong = "; ".join(
-            f"{what} {listing(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names
-        )
+        both = (("missing", missing), ("unknown", unknown))
+        wrong = "; ".join(f"{what} {listing(names)}" for what, names in both if names)
         raise FileFormatError(f"{kind.__name__} cannot be read: {wrong}; allowed: {listing(parameters)}")
 
 
 def _encoded(part: Any) -> Any:
     if isinstance(part, np.ndarray):
         little = np.ascontiguousarray(part).astype(part.dtype.newbyteorder("<"), copy=False)
-        return {
-            "dtype": part.dtype.name,
-            "shape": list(part.shape),
-            "base64": base64.b64encode(little.tobytes()).decode(),
-        }
+        data = base64.b64encode(little.tobytes()).decode()
+        return {"dtype": part.dtype.name, "shape": list(part.shape), "base64": data}
     if isinstance(part, Edit):
         return {KIND: type(part).__name__, **{name: _encoded(own) for name, own in part.parts().items()}}
     if isinstance(part, tuple):

@@ -57,9 +57,8 @@ class Change(Edit):
     made: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        set_fields(
-            self, activation=_activation(self.activation), loss=_loss(self.loss), optimizer=_optimizer(self.optimizer)
-        )
+        set_fields(self, activation=_activation(self.activation), loss=_loss(self.loss))
+        set_fields(self, optimizer=_optimizer(self.optimizer))
         if self.numbers:
             set_fields(self, numbers=SetOptimizer(self.numbers).numbers)
         if self.model is not None and (isinstance(self.model, type) or not callable(self.model)):

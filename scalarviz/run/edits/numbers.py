@@ -441,10 +441,8 @@ class SetNumbers(Edit):
     said: str = ""  # name of the weights together (``"row 2 of 0.weight"``)
 
     def __post_init__(self) -> None:
-        numbers = SetOptimizer(self.numbers).numbers
-        set_fields(
-            self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said")
-        )
+        numbers, said = SetOptimizer(self.numbers).numbers, text(self.said, "SetNumbers: said")
+        set_fields(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=said)
 
     def check(self, hands: RunHands) -> None:
         hands.check_numbers_of(self.spans, dict(self.numbers))

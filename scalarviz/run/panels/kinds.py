@@ -42,10 +42,7 @@ class Pictures(Panel):
     target_of: Callable[[Float], Float] | None = None
 
     def _check(self) -> None:
-        source, target = (
-            real_array(self.source, "Pictures: the source"),
-            real_array(self.target, "Pictures: the target"),
-        )
+        source, target = arrays_of(self, "source", "target")
         if source.ndim != 3 or source.shape[-1] != 3 or 0 in source.shape or source.shape != target.shape:
             raise InputError(
                 f"Pictures: got shapes {source.shape} and {target.shape}; allowed: (H, W, 3), the same for both"
@@ -345,12 +342,8 @@ def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:
     ours, theirs = (real_array(a, what) for a, what in ((painted, "psnr: the first"), (wanted, "psnr: the second")))
     if ours.shape != theirs.shape or not ours.size:
         raise InputError(f"psnr: got shapes {ours.shape} and {theirs.shape}; allowed: equal shapes, not empty")
-    error = float(np.mean(np.square(_wide(ours) - _wide(theirs))))
+    error = float(np.mean(np.square(ours.astype(np.float64) - theirs)))
     return float("inf") if error == 0 else -10.0 * float(np.log10(error))
-
-
-def _wide(colours: NDArray[Any]) -> NDArray[np.float64]:
-    return colours.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

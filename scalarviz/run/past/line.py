@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from ..core.frame import Flag
+from ..core.frame import Branch, Curve, Flag
 from ..core.history import History
 from ..core.training import Training
 from ..edits import Applied
@@ -81,6 +81,11 @@ class Twig:
         for twig, last, _ in self.path_to(step, 0):
             found |= {at: name for at, name in twig.flags.items() if at <= last}
         return tuple(Flag(at, name) for at, name in sorted(found.items()))
+
+    def branch(self, curve: Curve, edits: Iterable[Applied], current: bool) -> Branch:
+        """Return it for pictures, with its own curve and edits."""
+        parent = None if self.parent is None else self.parent.number
+        return Branch(self.number, parent, self.first, self.newest, curve, tuple(edits), current, self.why)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -255,14 +260,10 @@ class Keyframes:
 
     def drop(self, line: Line, going: Callable[[Key], bool]) -> None:
         """Drop keyframes of a line."""
-        kept = []
-        for key in line.keys:
-            if going(key):
-                self.nbytes -= key.nbytes
-                self._fine -= key.nbytes * key.fine
-            else:
-                kept.append(key)
-        line.keys = kept
+        for key in filter(going, line.keys):
+            self.nbytes -= key.nbytes
+            self._fine -= key.nbytes * key.fine
+        line.keys = [key for key in line.keys if not going(key)]
 
     def fit(self, lines: list[Line], current: Line, step: int) -> bool:
         """Drop moments that can be computed again until the budget is kept; False if that is not enough."""

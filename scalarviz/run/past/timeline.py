@@ -18,7 +18,7 @@ from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
-from ..state import State, keyframe
+from ..state import keyframe
 from ..travel import Traveller
 from .line import Key, KeyframeMaker, Keyframes, Line, Place
 
@@ -114,14 +114,8 @@ class Timeline:
 
     def branches(self) -> tuple[Branch, ...]:
         """Return every line with steps, and the current one."""
-        shown = (line for line in self.lines if line is self.line or (line.newest > line.first and not line.cut))
-        return tuple(map(self._branch, shown))
-
-    def _branch(self, line: Line) -> Branch:
-        parent = None if line.parent is None else line.parent.number
-        curve = line.history.curve(first=line.first)
-        now, newest = line is self.line, line.newest
-        return Branch(line.number, parent, line.first, newest, curve, tuple(line.own_edits), now, line.why)
+        kept = (one for one in self.lines if one is self.line or (one.newest > one.first and not one.cut))
+        return tuple(one.branch(one.history.curve(first=one.first), one.own_edits, one is self.line) for one in kept)
 
     def past(self) -> Past | None:
         """Return the past as pictures need it; None after `close`."""
@@ -347,22 +341,22 @@ class Timeline:
         if why is None and Place(line, step, edits) == self.place():
             return True
         with DelayedInterrupt() as whole:
-            before, ended = run.whole(), not self.is_behind
+            before, ended, arrived = run.whole(), not self.is_behind, False
             if ended:
                 self.keyframes.keep_tip(self.line, before)
             try:
                 whole.waits = False  # the way may be long
                 with self.travelling(f"to step {step:,}"):
                     arrived = self._travel(line, step, edits, progress)
+            finally:
                 whole.waits = True
-            except BaseException:
-                whole.waits = True
-                self._stay(before, ended)
-                raise
+                if not arrived:  # stay
+                    run.put(before)
+                    run.announce()
+                    if ended:
+                        self.keyframes.keep_tip(self.line, None)
             if arrived:
                 self._arrive(Place(line, step, edits), why)
-            else:
-                self._stay(before, ended)
         return arrived
 
     def _arrive(self, place: Place, why: str | None) -> None:
@@ -375,12 +369,6 @@ class Timeline:
             self.keyframes.keep_tip(line, None)
         self._run.announce()
         self._fit()
-
-    def _stay(self, before: State, ended: bool) -> None:
-        self._run.put(before)
-        self._run.announce()
-        if ended:
-            self.keyframes.keep_tip(self.line, None)
 
     def _travel(self, line: Line, step: int, edits: int, progress: Progress | None) -> bool:
         """Go from the nearest kept moment to a place; False if it was cancelled."""

@@ -169,9 +169,8 @@ class Condition:
         """Parse a text."""
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
-            raise fault(
-                text, 0, f"there is no name, so the condition never changes; allowed: {named.vocabulary.listed()}", what
-            )
+            said = f"there is no name, so the condition never changes; allowed: {named.vocabulary.listed()}"
+            raise fault(text, 0, said, what)
         expression.run(named.shaped, expression.keep(named.shaped))  # reports wrong [places] and shapes now
         return cls(expression)
 

@@ -151,9 +151,7 @@ def _without_gradient(frame: Frame, layers: Sequence[Layer], at: int) -> Trouble
     if at + 1 == len(layers) or _size(frame, layer.weight) != 0:
         return None
     following = layers[at + 1].weight
-    why = ""
-    if not following.of(frame.values).any():
-        why = f": all weights of {following.name} are 0"
+    why = "" if following.of(frame.values).any() else f": all weights of {following.name} are 0"
     if _size(frame, following) == 0 or not (why or all(s.kind in _SMOOTH for s in layer.after)):
         return None  # reported at the layer behind it, or this step's few samples miss every unit
     return Trouble("no gradient", layer.weight.name, f"no gradient reaches {layer.weight.name}{why}")

@@ -125,10 +125,7 @@ def function(name: str) -> Function | None:
 
 def names(*, of_graphs: bool = False) -> list[str]:
     """Return all names, for messages and help; with `of_graphs`, only those with derivatives."""
-    return [
-        *(name for name, own in OWN.items() if own.op or not of_graphs),
-        *(name for name in ops.TABLE if name not in OWN),
-    ]
+    return list(dict.fromkeys(name for name in (*OWN, *ops.TABLE) if name not in OWN or OWN[name].op or not of_graphs))
 
 
 def chain(links: Sequence[Function]) -> Function:

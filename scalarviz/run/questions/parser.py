@@ -329,11 +329,9 @@ class _Reader:
             near = nearest(name, known) or ";"
             raise self.fault(word, f"there is no function {shown(name)}{near} allowed: {', '.join(known)}")
         if not function.least <= len(args) <= function.most:
-            wanted = (
-                f"{function.least} operand{'s' * (function.least > 1)}"
-                if function.least == function.most
-                else f"1 to {function.most:,} operands"
-            )
+            wanted = f"1 to {function.most:,} operands"
+            if function.least == function.most:
+                wanted = f"{function.least} operand{'s' * (function.least > 1)}"
             raise self.fault(word, f"{shown(name)} takes {wanted}, got {len(args)}")
         if name != "before":
             return self.apply(function, word, [self.visit(arg) for arg in args], place)

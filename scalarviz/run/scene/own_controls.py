@@ -131,8 +131,7 @@ MOMENTUM = "momentum"
 USUAL_MOMENTUM = 0.9
 RULES = ("SGD", MOMENTUM, "Adam", "AdamW")
 _PLAIN = ("SGD", MOMENTUM)
-_RATE = {"SGD": 0.1, MOMENTUM: 0.1}  # after a rule of another family, if the scene has none
-_USUAL_RATE = 0.01
+_PLAIN_RATE, _RATE = 0.1, 0.01  # after a rule of another family, if the scene has none
 
 Had = Mapping[str, Mapping[str, Any]]
 """The last numbers of former rules, by name."""
@@ -164,7 +163,7 @@ def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
     kind = "SGD" if value in _PLAIN else value
     if not ((value in _PLAIN) == (now in _PLAIN) and now in OPTIMIZERS and rate is not None):
         own: Mapping[str, float] = getattr(reader.options, "rates", {})
-        rate = before.get("lr", own.get(value.lower(), _RATE.get(value, _USUAL_RATE)))
+        rate = before.get("lr", own.get(value.lower(), _PLAIN_RATE if value in _PLAIN else _RATE))
     numbers = {"lr": rate, **unusual_numbers(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}
     return Change(optimizer=kind, numbers=tuple(numbers.items()))
 

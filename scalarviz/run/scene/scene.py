@@ -312,9 +312,8 @@ class Scene:
             if row is not None:
                 real_array(row, f"Scene: {what}")
         kinds = "a tuple of panels: LossCurve, Image, Table, ... of scalarviz.run.panels, or subclasses of Panel"
-        _check(
-            _is_row(self.panels, Panel), self.panels, f"Scene: panels must be {kinds}, such as panels=(LossCurve(...),)"
-        )
+        wanted = f"Scene: panels must be {kinds}, such as panels=(LossCurve(...),)"
+        _check(_is_row(self.panels, Panel), self.panels, wanted)
         self.panels = tuple(self.panels)
         sentence, plates = 'Story("They learn ...")', 'Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
         for what, kind, example in (("story", Story, sentence), ("plan", Plan, plates), ("own_flags", OwnFlags, "...")):

@@ -46,7 +46,7 @@ class LoadedScene:
     @collection_paused()
     def build(self, options: Any) -> Scene:
         """Call the module's ``build``; FileFormatError with the file's name if it returns no scene."""
-        with self._catching_errors("build(options)"):
+        with _catching_errors(self.module, "build(options)"):
             scene = self.module.build(options)
         if not isinstance(scene, Scene):
             raise FileFormatError(
@@ -71,31 +71,28 @@ class LoadedScene:
 
     def finish(self, scene: Scene, options: Any) -> list[Path]:
         """Call the module's ``finish``, if it has one; FileFormatError with the line if that fails."""
-        own = getattr(self.module, "finish", None)
-        if own is None:
-            return []
-        with self._catching_errors("finish(scene, options)"):
+        own: Any = getattr(self.module, "finish", lambda scene, options: ())
+        with _catching_errors(self.module, "finish(scene, options)"):
             return [Path(path) for path in own(scene, options)]
 
     def report(self, scene: Scene) -> dict[str, int | float]:
         """Call the module's ``report``, if it has one; FileFormatError with the line if that fails."""
-        own = getattr(self.module, "report", None)
-        if own is None:
-            return {}
-        with self._catching_errors("report(scene)"):
+        own: Any = getattr(self.module, "report", lambda scene: {})
+        with _catching_errors(self.module, "report(scene)"):
             return {str(what): _plain(number) for what, number in own(scene).items()}
 
-    @contextmanager
-    def _catching_errors(self, what: str) -> Iterator[None]:
-        """Turn an error in a user's file into one line; an error of our code is a defect and keeps its traceback."""
-        try:
-            yield
-        except ScalarvizError:
+
+@contextmanager
+def _catching_errors(module: ModuleType, what: str = "") -> Iterator[None]:
+    """Turn an error in a user's file into one line; an error of our code is a defect and keeps its traceback."""
+    try:
+        yield
+    except ScalarvizError:
+        raise
+    except Exception as error:
+        if not module.__name__.startswith(OWN) or _is_ours(error):
             raise
-        except Exception as error:
-            if not self.module.__name__.startswith(OWN) or _is_ours(error):
-                raise
-            raise FileFormatError(_line_of(error, str(self.module.__file__), what)) from error
+        raise FileFormatError(_line_of(error, str(module.__file__), what)) from error
 
 
 def _plain(number: Any) -> int | float:
@@ -109,7 +106,7 @@ def _is_ours(error: Exception) -> bool:
     return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].filename != __file__
 
 
-def _line_of(error: Exception, file: str, what: str = "") -> str:
+def _line_of(error: Exception, file: str, what: str) -> str:
     """Return text such as ``my_scene.py, line 7: KeyError: 'r'``, with the deepest line of the user's file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     place = f"{file}, line {lines[-1]}" if lines else f"{file}, {what}" if what else file
@@ -142,8 +139,15 @@ def scene_of_text(name: str, text: str | bytes) -> LoadedScene:
     path = Path(name)
     module = ModuleType(OWN + path.stem.replace(".", "_"))
     module.__file__, module.__package__ = str(path), "scalarviz.scenes"
-    with _put_in(module, path):
-        exec(compile(text, str(path), "exec"), module.__dict__)
+    sys.modules[module.__name__] = module  # pydantic resolves annotations through it
+    # its own helpers are found; last, since a scene may be called random.py and the program has yet to import much
+    sys.path.append(os.path.realpath(path.parent))
+    with _catching_errors(module):
+        try:
+            code = compile(text, str(path), "exec")
+        except SyntaxError as error:
+            raise FileFormatError(f"{path}, line {error.lineno or 1}: {error.msg}") from None
+        exec(code, module.__dict__)
     return _checked(name, module)
 
 
@@ -155,21 +159,3 @@ def _checked(name: str, module: ModuleType) -> LoadedScene:
     if not (isinstance(options, type) and issubclass(options, base)):
         raise FileFormatError(f"{name}: Options must be a subclass of scalarviz.scenes.SceneOptions")
     return LoadedScene(Path(name).stem, module, options)
-
-
-@contextmanager
-def _put_in(module: ModuleType, path: Path) -> Iterator[None]:
-    """Run a user's file as a module; its errors become one line each."""
-    sys.modules[module.__name__] = module  # pydantic resolves annotations through it
-    # its own helpers are found; last, since a scene may be called random.py and the program has yet to import much
-    sys.path.append(os.path.realpath(path.parent))
-    try:
-        yield
-    except SyntaxError as error:
-        raise FileFormatError(f"{path}, line {error.lineno or 1}: {error.msg}") from None
-    except ScalarvizError:
-        raise
-    except Exception as error:
-        if _is_ours(error):
-            raise
-        raise FileFormatError(_line_of(error, str(module.__file__))) from error

@@ -37,19 +37,13 @@ class Rehearsal:
 
     loss: NDArray[np.float64]  # of each step (N,)
     marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were compared
-    distances: NDArray[
-        np.float64
-    ]  # how far the weights have come at each mark, in shares of their size, all moves added up
+    # how far the weights have come at each mark, in shares of their size, all moves added up
+    distances: NDArray[np.float64]
     all_samples: bool = True  # whether each loss is that of all samples
 
 
 def rehearse(
-    run: Run,
-    steps: int,
-    seconds: float = SECONDS,
-    *,
-    speed: float = math.inf,
-    stopped: Callable[[], bool] = lambda: False,
+    run: Run, steps: int, seconds: float = SECONDS, *, speed: float = math.inf, stopped: Callable[[], bool] = bool
 ) -> Rehearsal | None:
     """Do the next `steps` steps of a run on copies of its numbers; the run itself does not change, bit for bit.
 
@@ -239,7 +233,7 @@ class RecordedSource(Played):
         At the end it goes `along` with the run, also to another branch; otherwise it stays at its step, or the last
         before it.
         """
-        along, step = along and self.at_end, int(self.steps[self.place])
+        along, step = along and self.place == len(self.steps) - 1, int(self.steps[self.place])
         another = along and self.record.branch == self.record.current != record.current
         branch = record.current if another else self.record.branch
         former, self._opened = self._opened, {record.branch: record}
@@ -250,11 +244,6 @@ class RecordedSource(Played):
         self._shapes = self.record.shapes(self.place)
         self._close(former)
         return f"the run changed to another branch, at step {self.steps[-1]:,}" if another else ""
-
-    @property
-    def at_end(self) -> bool:
-        """True if the last frame is shown."""
-        return self.place == len(self.steps) - 1
 
     def close(self) -> None:
         """Close the recordings that were opened here."""
@@ -302,8 +291,7 @@ class RecordedSource(Played):
 
     def _settled(self, place: int) -> NDArray[np.int64]:
         """Follow the network of a frame; return the indices of all its frames."""
-        self._shapes = self.record.shapes(place)
-        networks = self.record.networks
+        self._shapes, networks = self.record.shapes(place), self.record.networks
         return np.flatnonzero(networks == networks[place])
 
     def follow_network_of(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:

@@ -45,6 +45,9 @@ class RecordedPair(Played):
     """
 
     heads: tuple[str, ...] = ()
+    tensors: tuple[Tensor, ...] = ()  # those that both have, by name and shape, in the order of `a`
+    stages: tuple[Stage, ...] = ()  # from input to output, if both have the same ones with rows of a sample
+    way: tuple[Stage, ...] = ()  # the same, with or without rows
 
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
         super().__init__("the comparison", " and ".join(name.replace("/", "-") for name in names))
@@ -59,12 +62,11 @@ class RecordedPair(Played):
                 "allowed: recordings that share a tensor, by name and shape"
             )
         starts = np.cumsum([0, *(one.size for one, _ in shared)]).tolist()
-        self._tensors = tuple(replace(one, start=start) for (one, _), start in zip(shared, starts, strict=False))
-        self._indices = tuple(
-            np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
-        )
-        self._way = self._shared_way()
-        self._stages = () if self._rowless() else self._way
+        self.tensors = tuple(replace(one, start=start) for (one, _), start in zip(shared, starts, strict=False))
+        spans = zip(*((one.span, other.span) for one, other in shared), strict=True)
+        self._indices = tuple(np.concatenate([np.arange(span.start, span.stop) for span in own]) for own in spans)
+        self.way = self._shared_way()
+        self.stages = () if self._rowless() else self.way
         self.left_out = tuple(self._left_out_words())
         self._networks = tuple(one.tensors for one in self.pair)
         self.past = self._joined()
@@ -72,7 +74,7 @@ class RecordedPair(Played):
     def _shared_way(self) -> tuple[Stage, ...]:
         """Return the stages from input to output if both have the same ones; otherwise empty."""
         a, b = (one.stages for one in self.pair)
-        known = {tensor.name: tensor for tensor in self._tensors}
+        known = {tensor.name: tensor for tensor in self.tensors}
         layers = [part for stage in a for part in (stage.weight, stage.bias) if part is not None]
         if [_outline(stage) for stage in a] != [_outline(stage) for stage in b]:
             return ()
@@ -90,7 +92,7 @@ class RecordedPair(Played):
         if a is None or b is None:
             missing = [name for name, probe in zip(self.names, (a, b), strict=True) if probe is None]
             return f"rows of activations: not recorded in {' and '.join(missing)}"
-        if not self._way:
+        if not self.way:
             return "rows of activations: the layers differ"
         if not np.array_equal(a, b):
             return "rows of activations: the samples differ"
@@ -98,7 +100,7 @@ class RecordedPair(Played):
 
     @property
     def _several(self) -> bool:
-        return sum(tensor.role == "weight" for tensor in self._tensors) > 1
+        return sum(tensor.role == "weight" for tensor in self.tensors) > 1
 
     def _left_out_words(self) -> Iterator[str]:
         """Yield what cannot be compared, one clause each."""
@@ -150,9 +152,8 @@ class RecordedPair(Played):
         a, b = self._steps
         begin, ends = int(max(a[0], b[0])), min(a[-1], b[-1])
         if ends < begin:
-            spans = listing(
-                f"{name} steps {own[0]:,} to {own[-1]:,}" for name, own in zip(self.names, (a, b), strict=True)
-            )
+            named = zip(self.names, self._steps, strict=True)
+            spans = listing(f"{name} steps {own[0]:,} to {own[-1]:,}" for name, own in named)
             raise InputError(f"nothing to compare: {spans}; allowed: recordings that share a step")
         steps = np.unique(np.concatenate([[begin], a, b]))
         steps, edits = steps[steps >= begin], list[Applied]()
@@ -203,7 +204,7 @@ class RecordedPair(Played):
         """Return a frame of `a` (0) or `b` (1) by its own index, with the common tensors in the order of `a`."""
         frame, index = self.pair[which].frame_at(place), self._indices[which]
         parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
-        names = ("input", *(stage.name for stage in self._stages)) if self._stages else ()
+        names = ("input", *(stage.name for stage in self.stages)) if self.stages else ()
         rows = {name: frame.activations[name] for name in names if name in frame.activations}
         parts["moved"] = frame.known("update")[index]
         return replace(frame, **parts, activations=rows, dead={}, saturated={})
@@ -224,21 +225,6 @@ class RecordedPair(Played):
         return tuple(found)
 
     # ---- facts
-
-    @property
-    def tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that both have, by name and shape, in the order of `a`."""
-        return self._tensors
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages from input to output, if both have the same ones with rows of a sample; otherwise empty."""
-        return self._stages
-
-    @property
-    def way(self) -> tuple[Stage, ...]:
-        """The stages from input to output, if both have the same ones, with or without rows; otherwise empty."""
-        return self._way
 
     of, counted = "b \N{MINUS SIGN} a", False
 

@@ -77,9 +77,8 @@ class LayerFlow:
         for name in FUNCTIONS:
             function = getattr(self._torch, name)
             if self._torch.equal(function(made), given):
-                self.layers.append(
-                    (f"{self.layers[-1][0]} {name}" if self.layers else name, name, function, made.shape[1])
-                )
+                path = f"{self.layers[-1][0]} {name}" if self.layers else name
+                self.layers.append((path, name, function, made.shape[1]))
                 return
         raise ValueError("something else is done between two layers")
 
@@ -237,17 +236,14 @@ class TorchHooks(MetaPathFinder):
             self._report_step = self._begin(roots[0], script_name(roots[0], names), self._flow)
         else:
             groups: dict[str, Any] = {script_name(one, names): one for one in roots}
-            self._report_step = self._begin(
-                groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None
-            )
+            groups = groups or {"parameters": [*optimizer.param_groups[0]["params"]]}
+            self._report_step = self._begin(groups, "networks", None)
 
     def _after_step(self, optimizer: Any, args: Any, options: Any) -> None:
         self._start()
         if optimizer is self._optimizer and self._report_step is not None and os.getpid() == self._process:
-            rate = optimizer.param_groups[0].get("lr")
-            self._report_step(
-                loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._gpu_parameters else {})
-            )
+            grads = {"grads": self._copies("grad")} if self._gpu_parameters else {}
+            self._report_step(loss=self._loss, lr=optimizer.param_groups[0].get("lr"), **grads)
 
     def _copies(self, part: str) -> dict[str, Any]:
         """Return parameters on a GPU, or their gradients, by name."""

@@ -99,10 +99,10 @@ class StepCount:
         """The last step, if each call without information was one."""
         return self.step + self._silent
 
-    def curve(self, step: int | None = None, first: int | None = None) -> Curve:
-        """Return the steps with a loss: all, up to `step`, or those after `first`."""
+    def curve(self, step: int | None = None) -> Curve:
+        """Return the steps with a loss: all, or up to `step`."""
         self._take_in()
-        return self._history.curve(step=step, first=first)
+        return self._history.curve(step)
 
     def tell(
         self, *, said: bool, step: object = None, loss: object = None, lr: object = None, seen: bool = False
@@ -276,6 +276,7 @@ class Watched(Source):
     """
 
     what = "what is watched"
+    stages: tuple[Stage, ...] = ()
 
     def __repr__(self) -> str:
         done = self._counted
@@ -285,10 +286,8 @@ class Watched(Source):
         self._budget = integer("watch: budget (bytes)", budget, 0)
         self._reader = Reader(x)
         self.name = type(x).__name__.lower()
-        self.can = Abilities()
         self.pace: Pace | None = None
         self._flow: LayerFlow | None = None
-        self._stages: tuple[Stage, ...] = ()
         self._counted, self._kept = StepCount(), KeptFrames(self._budget)
         self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
@@ -312,7 +311,7 @@ class Watched(Source):
             arrays = (weight, bias) if kind == "linear" else (None, None)
             stages.append(Stage(name or "linear", kind, outputs, *arrays, (outputs,), (before,)))
             before = outputs
-        self._flow, self._stages = flow, tuple(stages)
+        self._flow, self.stages = flow, tuple(stages)
         self.last = replace(self.last, activations=self._rows())
 
     def _rows(self) -> dict[str, NDArray[np.float64]]:
@@ -321,7 +320,7 @@ class Watched(Source):
         try:
             return self._flow.rows()
         except (RuntimeError, TypeError, ValueError, IndexError):  # the script has changed the network
-            self._flow, self._stages = None, ()
+            self._flow, self.stages = None, ()
             return {}
 
     # ---- for the loop
@@ -451,19 +450,11 @@ class Watched(Source):
                 self.look_at_rest()
                 onlooker.look(self, last=True)
 
-    def curve_after(self, step: int) -> Curve:
-        """Return the reported losses after a step."""
-        return self._counted.curve(first=step)
-
     # ---- a source
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         return self._reader.tensors
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        return self._stages
 
     @property
     def n_inputs(self) -> int:
@@ -494,10 +485,11 @@ class Watched(Source):
         """
         with self._lock:
             now = time.perf_counter()
-            if self.pace is None or self._rests(now):
+            if self.pace is None:
                 self.look_at_rest()
-                if self.pace is not None:
-                    self.pace.took(now, time.perf_counter())
+            elif now - self._called > QUIET and self.pace.due(now, rests=True):  # the loop seems to have ended
+                self.look_at_rest()
+                self.pace.took(now, time.perf_counter())
             shown = self._standing or self.last
             if self._given is None or self._given[0] is not shown or self._given[1] is not self.last:
                 curve = self._counted.curve(step=shown.step)
@@ -510,10 +502,6 @@ class Watched(Source):
         if threading.current_thread() is self._owner or not self._owner.is_alive():
             return True
         return time.perf_counter() - self._called > max(IDLE, LONGER * self._longest)
-
-    def _rests(self, now: float) -> bool:
-        """Return whether the loop seems to have ended, and it is time to look."""
-        return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
 
     def look_at_rest(self) -> None:
         """Look, unless another thread may be in the middle of a step, or the numbers are gone."""

@@ -46,7 +46,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
 def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:
     """Return the pictures of known frames; `steps` maps a frame's id to its step. Invalid pictures are left out."""
     found = []
-    try:
+    with suppress(*DAMAGED):  # a damaged end: earlier pictures stay
         rows = database.execute(
             "SELECT frame, panel, width, height, image FROM picture WHERE typeof(image) = 'blob' AND "
             "length(image) <= ? AND length(panel) <= ? ORDER BY id LIMIT ?", (MOST_BYTES, MOST_BYTES, MOST_PICTURES),
@@ -55,8 +55,6 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
             sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
             if frame in steps and isinstance(panel, str) and sides and image_kind(image):
                 found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
-    except DAMAGED:  # a damaged end: earlier pictures stay
-        pass
     return tuple(sorted(found, key=lambda picture: (picture.panel, picture.step)))
 
 
@@ -259,6 +257,11 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
         raise FileFormatError(f"{said} cannot be read: its tables are not those of a {form.what}")
 
 
+def closed_error(path: StrPath) -> StateError:
+    """Return the error of a closed recording."""
+    return StateError(f"{path_text(path)} is closed; load it again")
+
+
 class Contents:
     """The content of a recording except the arrays of frames. Readers hold `lock`.
 
@@ -287,7 +290,7 @@ class Contents:
         self.about: About = read_about(self.meta.get("about", "{}"))
         self.networks = read_networks(database, self.about.inputs)
         self.branches = Branches(database)
-        self.index: Index = read_index(database, self.networks, self.branches.twigs, doubted=short, known=known)
+        self.index: Index = read_index(database, self.networks, self.branches.twigs, short, known)
         self.micro = MicroTable(database)
         index, lost = self.index, self.index.remarks
         if not len(index.frames):
@@ -333,7 +336,7 @@ class Contents:
     def opened(self) -> OpenDatabase:
         """The open file; StateError if it is closed."""
         if self._opened is None:
-            raise StateError(f"{path_text(self.path)} is closed; load it again")
+            raise closed_error(self.path)
         return self._opened
 
     @property

@@ -356,12 +356,11 @@ def check_length(target: Path, said: StrPath) -> None:
 def check_apart(path: StrPath, *recordings: Path) -> None:
     """Refuse to overwrite a recording that is being read or written."""
     for recording in recordings:
-        try:
-            same = os.path.samefile(path, recording)
-        except OSError:  # no such file: nothing to lose
-            continue
-        if same:
-            raise InputError(f"cannot write {path_text(path)}: this file is the recording itself; give another name")
+        with suppress(OSError):  # no such file: nothing to lose
+            if os.path.samefile(path, recording):
+                raise InputError(
+                    f"cannot write {path_text(path)}: this file is the recording itself; give another name"
+                )
 
 
 def _exists_error(path: StrPath) -> InputError:
@@ -383,10 +382,9 @@ def signed() -> str:
 def is_written(signature: str) -> bool:
     """Return whether the program with this signature is alive, on this machine."""
     number, where, *when = [*signature.split(" "), ""][:3]
-    there = (
-        number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id() and is_running(int(number))
-    )
-    return there and when[0] in ("", born(int(number)))
+    if not (number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id()):
+        return False
+    return is_running(int(number)) and when[0] in ("", born(int(number)))
 
 
 def finish(database: sqlite3.Connection, file: FileUse) -> None:

@@ -169,10 +169,8 @@ class Branches:
                 self.broken = str(error)
 
     def _read_twigs(self, database: sqlite3.Connection) -> None:
-        rows = database.execute(
-            "SELECT number, parent, first, before, why FROM branch ORDER BY number LIMIT ?", (MOST_BRANCHES,)
-        )
-        for number, parent, first, before, why in rows:
+        asked = "SELECT number, parent, first, before, why FROM branch ORDER BY number LIMIT ?"
+        for number, parent, first, before, why in database.execute(asked, (MOST_BRANCHES,)):
             known = parent is None or parent in self.twigs  # parents are older, so no cycle is possible
             if not known or not all(_is_whole(x) for x in (number, first, before)) or not isinstance(why, str):
                 raise FileFormatError("it has a branch with an unknown parent")
@@ -236,12 +234,8 @@ class Branches:
 
     def all(self, number: int) -> tuple[Branch, ...]:
         """Return every branch with steps, and the branch `number`, which is marked as current."""
-        return tuple(
-            Branch(twig.number, None if twig.parent is None else twig.parent.number, twig.first, twig.newest,
-                   twig.curve, tuple(twig.edits[place] for place in sorted(twig.edits)), twig.number == number,
-                   twig.why)
-            for twig in self.twigs.values() if twig.number == number or twig.newest > twig.first
-        )  # fmt: skip
+        kept = (twig for twig in self.twigs.values() if twig.number == number or twig.newest > twig.first)
+        return tuple(t.branch(t.curve, [t.edits[k] for k in sorted(t.edits)], t.number == number) for t in kept)
 
 
 def _is_whole(given: Any) -> TypeGuard[int]:
@@ -265,14 +259,11 @@ def _gone(run: object) -> None:
 
 def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:
     """Return an edit, which is never applied; if it cannot be read, its words stay."""
-    edit: Edit | None = None
+    edit: Edit = Call(_gone, what or "an edit")
     if isinstance(written, str):
-        try:
+        with suppress(ScalarvizError, ValueError, TypeError, RecursionError, OverflowError, MemoryError):
             edit = read_edit(written)
-        except (ScalarvizError, ValueError, TypeError, RecursionError, OverflowError, MemoryError):
-            edit = None
-    said = clean(gesture, LONGEST_NAME) if isinstance(gesture, str) else ""
-    return Applied(step, Call(_gone, what or "an edit") if edit is None else edit, what, said)
+    return Applied(step, edit, what, clean(gesture, LONGEST_NAME) if isinstance(gesture, str) else "")
 
 
 # ---- `Index`: the frames of a recording, and those on the way to the end of a branch
@@ -342,13 +333,9 @@ class Index:
 
 
 def read_index(
-    database: sqlite3.Connection,
-    networks: Mapping[int, Shapes],
-    branches: Collection[int],
-    *,
-    doubted: bool = False,
-    known: Mapping[int, int] = MappingProxyType({}),
-) -> Index:
+    database: sqlite3.Connection, networks: Mapping[int, Shapes], branches: Collection[int], doubted: bool,
+    known: Mapping[int, int],
+) -> Index:  # fmt: skip
     """Read all frames. Checksums in `known` (by id) are not computed again; `doubted`: search behind holes, too."""
     rows, damaged, faults, wrong = list[tuple[Any, ...]](), list[int](), list[str](), 0
     for row in _rows(database, faults, MOST_HOLES if doubted else 1):

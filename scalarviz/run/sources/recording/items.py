@@ -219,9 +219,8 @@ class FrameItem:
     data: Data | None = None
     previous: NDArray[Any] | None = None
     replaces_last: bool = False  # an edit replaced the one before it: this frame replaces the one at its place
-    coming_steps: Mapping[bool, StepData] = field(
-        default_factory=dict
-    )  # the next step: with the probe alone (True), its own
+    # the next step: with the probe alone (True), its own
+    coming_steps: Mapping[bool, StepData] = field(default_factory=dict)
     batch: Coming | None = None  # batch of the next step
 
     @property
@@ -484,24 +483,13 @@ class RunChanges(Changes):
             "optimizer": clean(type(run.optimizer).__name__, LONGEST_NAME),
             "edited": int(training.edited), "stopped": clean(str(getattr(training.onlooker, "stop", None) or "")),
         }  # fmt: skip
-        values = store.value.copy()
+        values, gradient = store.value.copy(), store.grad.copy() if wanted["gradients"] else None
+        previous = problem.previous.copy() if wanted["updates"] and update is None else None
         return FrameItem(
-            (owner.number, place.step, place.edits),
-            self._network(run._forward, found),
-            kept,
-            cells,
-            values,
-            store.grad.copy() if wanted["gradients"] else None,
-            update,
-            store.computed.copy(),
-            store.frozen.copy(),
-            run._forward,
-            problem.data,
-            problem.previous.copy() if wanted["updates"] and update is None else None,
-            instead,
-            self._coming(run) if wanted["micro"] else {},
-            coming_of(run, values, place.step),
-        )
+            (owner.number, place.step, place.edits), self._network(run._forward, found), kept, cells, values, gradient,
+            update, store.computed.copy(), store.frozen.copy(), run._forward, problem.data, previous, instead,
+            self._coming(run) if wanted["micro"] else {}, coming_of(run, values, place.step),
+        )  # fmt: skip
 
     def _coming(self, run: Run) -> dict[bool, StepData]:
         """Return copies for the coming step: with the probe alone, and with its own batch."""
@@ -546,7 +534,7 @@ class WatchedChanges(Changes):
             found.append(put("branch", 6, (self._branch, None, self._first, 0, why, 0)))
         kept = begins or last
         if kept or (frame.step != self._step and frame.step % every == 0):
-            found += self._curve(self._branch, x.curve_after(self._reached.get(self._branch, self._first)))
+            found += self._curve(self._branch, x.curve.after(self._reached.get(self._branch, self._first)))
             found.append(self._look(frame, kept, found))
             self._step = frame.step
         return found + self._stands(self._branch, frame.step if last else None)
@@ -555,18 +543,9 @@ class WatchedChanges(Changes):
         cells: dict[str, Cell] = {"loss": number(frame.loss), "lr": number(frame.lr), "batch": 0, "optimizer": "",
                                   "edited": 0, "stopped": ""}  # fmt: skip
         place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
-        moved = frame.update
-        if frame.together != 1 or not frame.known("update").any():  # the numbers before the step were not seen
-            moved = np.full(len(moved), np.nan, np.float32)
-        return FrameItem(
-            place,
-            network,
-            kept,
-            cells,
-            frame.values,
-            frame.gradient if self.wanted["gradients"] else None,
-            moved if self.wanted["updates"] else None,
-            frame.computed.view("uint8"),
-            frame.frozen.view("uint8"),
-            self._outside,
-        )
+        gradient = frame.gradient if self.wanted["gradients"] else None
+        moved = frame.update if self.wanted["updates"] else None
+        if moved is not None and (frame.together != 1 or not frame.known("update").any()):
+            moved = np.full(len(moved), np.nan, np.float32)  # the numbers before the step were not seen
+        flags = frame.computed.view("uint8"), frame.frozen.view("uint8")
+        return FrameItem(place, network, kept, cells, frame.values, gradient, moved, *flags, self._outside)

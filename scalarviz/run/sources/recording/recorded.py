@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 from ....checks import integer, position
 from ....closing import Closing
 from ....engine.problem import HALF
-from ....errors import (
-    FileFormatError,
-    InputError,
-    ScalarvizError,
-    StateError,
-    TypeMismatchError,
-    UnknownNameError,
-    listing,
-    shown,
-)
+from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
 from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
@@ -32,7 +23,7 @@ from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor, read_only
 from ...core.optimizer import float16_weights
 from ...core.setup import Setup
 from ...panels.base import Picture
-from .contents import Contents, read_pictures
+from .contents import Contents, closed_error, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, checked
 from .items import About, flags_of, marked
@@ -412,7 +403,7 @@ class Recorded(Closing):
     @property
     def _open(self) -> Contents:
         if self._closed:
-            raise StateError(f"{path_text(self.path)} is closed; load it again")
+            raise closed_error(self.path)
         return self._contents
 
     def close(self) -> None:

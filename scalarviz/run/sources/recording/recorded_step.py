@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -236,9 +236,8 @@ class Plan:
         outputs = sum(stage.outputs for stage in shapes.stages)
         rule = max((rule.size for rule in self.rules), default=0)
         told = sum(step.phase in ("gradients", "update") for step, _ in self.steps)
-        return 8 * (
-            2 * outputs + 2 * shapes.size + sum(_count(*one) for one in self.steps) + told * (2 + WEIGHT + rule)
-        )
+        own = sum(_count(*one) for one in self.steps)
+        return 8 * (2 * outputs + 2 * shapes.size + own + told * (2 + WEIGHT + rule))
 
 
 def _count(step: MicroStep, joined: str) -> int:
@@ -354,6 +353,7 @@ class RecordedStep:
         steps = [self._micro(*one) for one in plan.steps]
         self._weights: dict[int, tuple[GradientTerms, Update]] = dict(self._read_weights(shapes.size))
         self._steps = tuple(map(self._with_factors, steps))
+        self._phases = phases_of(self._steps)
 
     # ---- reading the file
 
@@ -412,10 +412,6 @@ class RecordedStep:
     def micro_steps(self) -> tuple[MicroStep, ...]:
         """Return the micro-steps, in order; the numbers of products, sums and units are in the frame."""
         return self._steps
-
-    @cached_property
-    def _phases(self) -> tuple[PhaseSpan, ...]:
-        return phases_of(self._steps)
 
     def phases(self) -> tuple[PhaseSpan, ...]:
         """Return the six phases of the micro-steps."""

@@ -96,13 +96,8 @@ class Recording(Closing):
         self._process, self._temporary = os.getpid(), path is None
         about = news.about
         probe, target = (None if row is None else np.array(row) for row in (about.probe, about.probe_target))
-        probing = Probing(
-            probe,
-            target,
-            wanted["activations"] or wanted["micro"],
-            wanted["deltas"],
-            about.whole_loss and not about.whole,
-        )
+        rows = wanted["activations"] or wanted["micro"]
+        probing = Probing(probe, target, rows, wanted["deltas"], about.whole_loss and not about.whole)
         self._database, self.path = create(_temporary() if path is None else path, 4 * news.count)
         self._file = FileUse(self.path)
         database = self._database

@@ -138,9 +138,8 @@ class Thinning:
         if not self.due:
             return
         most = SLICE + 2 * written
-        chosen = self._database.execute(
-            "SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?", (self.every, most)
-        ).fetchall()
+        asked = "SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?"
+        chosen = self._database.execute(asked, (self.every, most)).fetchall()
         for table, column in (("micro", "frame"), ("frame", "id")):
             self._database.executemany(f"DELETE FROM {table} WHERE {column} = ?", chosen)
         self.due = len(chosen) == most
@@ -149,15 +148,13 @@ class Thinning:
 # ---- `Rows`: turns items into statements and forward passes of the probe
 
 
-_COLUMNS = (*SUMMED, "kept", "stopped", "checksum")
+_PLACE, _COLUMNS = ("branch", "step", "edits"), (*SUMMED, "kept", "stopped", "checksum")
 _FRAME = (
     f"INSERT INTO frame ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
     "ON CONFLICT (branch, step, edits) DO UPDATE SET "
 )
 _KEEP = "kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
-_INSTEAD = "kept = 1, " + ", ".join(
-    f"{name} = excluded.{name}" for name in _COLUMNS if name not in ("branch", "step", "edits", "kept")
-)
+_INSTEAD = "kept = 1, " + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in (*_PLACE, "kept"))
 
 
 class Rows:
@@ -193,7 +190,7 @@ class Rows:
         if look.previous is not None:
             with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
                 moved = look.value - look.previous
-        cells = look.cells | self._probing.cells(look) | dict(zip(("branch", "step", "edits"), look.place, strict=True))
+        cells = look.cells | self._probing.cells(look) | dict(zip(_PLACE, look.place, strict=True))
         cells |= {"network": look.network, "kept": int(look.kept),
                   "computed": bits(look.computed, weights), "frozen": bits(look.frozen, weights)}  # fmt: skip
         for name, numbers in (("value", look.value), ("gradient", look.gradient), ("moved", moved)):
@@ -225,7 +222,7 @@ class Writer:
         self._queue: deque[tuple[int, list[Item]]] = deque()  # items that belong together, and their bytes
         self._bytes = self._told = self._written = 0
         self._closing = self._gone = False
-        self._then: Callable[[], None] = _nothing
+        self._then: Callable[[], None] = lambda: None
         self._condition = threading.Condition()
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
@@ -340,7 +337,3 @@ class Writer:
 
     def _refused(self, why: str) -> None:
         self.trouble = f"recording of {self._file.path.name} stopped: {why}"
-
-
-def _nothing() -> None:
-    """Default of `then`."""
