@@ -90,7 +90,9 @@ def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) 
     fresh = target.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(4)}{end}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target.parent, begin, end)
+        for leftover in _of_ended(target.parent, rf"{re.escape(begin)}(\d+)-[0-9a-f]{{8}}{re.escape(end)}"):
+            with suppress(OSError):  # a file that cannot be removed stays
+                leftover.unlink(missing_ok=True)
         os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         if target.exists():
             _keep_access(target, fresh)
@@ -122,13 +124,12 @@ def _beginning(target: Path) -> str:
     return f".{stem}.{machine_id()}-"
 
 
-def _sweep(folder: Path, begin: str, end: str) -> None:
-    """Remove the new files of ended processes; those of running processes stay."""
-    mine = re.compile(rf"{re.escape(begin)}(\d+)-[0-9a-f]{{8}}{re.escape(end)}")
-    with suppress(OSError):  # best effort: files that cannot be removed stay
+def _of_ended(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the files and folders in a folder whose process, a number in their names, has ended."""
+    with suppress(OSError):  # best effort: what cannot be listed stays
         for name in os.listdir(folder):
-            if (found := mine.fullmatch(name)) and not is_running(int(found[1])):
-                (folder / name).unlink(missing_ok=True)
+            if (found := re.fullmatch(pattern, name)) and not is_running(int(found[1])):
+                yield folder / name
 
 
 def _keep_access(old: Path, new: Path) -> None:
@@ -181,12 +182,9 @@ def scratch() -> str:
     Also remove this user's folders of that kind whose processes have ended.
     """
     begin = f"scalarviz-{machine_id()}-"
-    mine = re.compile(rf"{begin}(\d+)-\w+")
-    with suppress(OSError):  # best effort: folders that cannot be read stay
-        folder = Path(tempfile.gettempdir())
-        for name in os.listdir(folder):
-            if (found := mine.fullmatch(name)) and not is_running(int(found[1])) and _owned(folder / name):
-                shutil.rmtree(folder / name, ignore_errors=True)
+    for folder in _of_ended(Path(tempfile.gettempdir()), rf"{begin}(\d+)-\w+"):
+        if _owned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
     return f"{begin}{os.getpid()}-"
 
 
