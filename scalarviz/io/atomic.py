@@ -18,10 +18,11 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeGuard
 
-from ..errors import FileFormatError, InputError, TypeMismatchError, shown
+from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, shown
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # the most characters of a path in a message
@@ -219,6 +220,18 @@ def check_source(path: StrPath, what: str) -> Path:
     return name
 
 
+def in_wheel(package: str, file: StrPath, needs: str) -> Path:
+    """Return a file of an installed package of the extra ``data``, which is not imported: that may take seconds.
+
+    MissingDependencyError, which begins with `needs`, if there is none.
+    """
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (path := Path(folder) / file).is_file():
+            return path
+    raise MissingDependencyError(f'{needs} the data extra: pip install "scalarviz[data]"')
+
+
 def of_disk(error: Exception) -> TypeGuard[OSError]:
     """Return whether the system failed to read a file; False if a library failed at its content."""
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)
@@ -276,15 +289,12 @@ def is_running(pid: int) -> bool:
         return False
     except PermissionError:  # somebody else's
         return True
-    return not _has_ended(pid)
+    return _status(pid)[:1] not in (["Z"], ["X"])
 
 
 def born(pid: int) -> str:
     """When a process began, as its system counts; empty where nobody says. Ids are given again, after a restart too."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+    return "".join(_status(pid)[19:20])
 
 
 def machine_id() -> str:
@@ -295,9 +305,9 @@ def machine_id() -> str:
     return f"{zlib.crc32(name.encode()):08x}"
 
 
-def _has_ended(pid: int) -> bool:
+def _status(pid: int) -> list[str]:
+    """Return Linux's words about a process, from its state on; empty on other systems, or without that process."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):  # no such file system
-        return False
-    return state in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
