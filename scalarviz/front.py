@@ -1,5 +1,6 @@
 """The names that people type: ``sv.Value``, ``sv.Run``, ``sv.nn`` ... Loaded when the first of them is asked for."""
 
+# ruff: noqa: F403, F405  # __all__ below names which functions are meant, and mypy looks for each
 from . import nn, optim
 from .errors import ScalarvizError
 from .imported.loading import load_onnx
@@ -7,38 +8,7 @@ from .nn._embedding import gather
 from .run import Run, Scene
 from .run.sources.watched import watch
 from .scalar import Value, Weight, dot
-from .scalar.functions import (
-    abs,
-    add,
-    clip,
-    cos,
-    div,
-    exp,
-    leaky_relu,
-    log,
-    log_softmax,
-    logsumexp,
-    max,
-    maximum,
-    mean,
-    min,
-    minimum,
-    mul,
-    neg,
-    pow,
-    register,
-    relu,
-    sigmoid,
-    sin,
-    softmax,
-    softplus,
-    sqrt,
-    square,
-    sub,
-    sum,
-    tanh,
-    where,
-)
+from .scalar.functions import *
 from .scalar.gradcheck import gradcheck
 from .scalar.tracing import no_grad
 from .tape import trace

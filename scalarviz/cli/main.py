@@ -218,19 +218,11 @@ def _of_sweep(arguments: Sequence[str], said: str) -> str:
     scene = scene_in(arguments)
     if TYPED_APART in said and any(a == "--grid" or a.startswith("--grid=") for a in arguments):
         return 'Try: quote an option together with its values: --grid "lr=0.1 0.5 1"'
-    flag, values = _several(arguments, said)
-    if flag:
-        return f'Try: --grid "{flag.lstrip("-")}={values}" to try each value'
-    return f"Try: scalarviz sweep {scene + ' ' if scene else ''}--help"
-
-
-def _several(arguments: Sequence[str], said: str) -> tuple[str, str]:
-    """Return a refused flag with several values, and the values separated by blanks; empty texts for none."""
     for flag, value in pairwise(arguments):
         values = value.replace(",", " ").split()
-        if flag.startswith("--") and len(values) > 1 and f"'{flag}'" in said:
-            return flag, " ".join(values)
-    return "", ""
+        if flag.startswith("--") and len(values) > 1 and f"'{flag}'" in said:  # a refused flag with several values
+            return f'Try: --grid "{flag.lstrip("-")}={" ".join(values)}" to try each value'
+    return f"Try: scalarviz sweep {scene + ' ' if scene else ''}--help"
 
 
 # ---- the frame of a window, shown before the command is read

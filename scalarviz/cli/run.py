@@ -127,7 +127,7 @@ class Training:
 
     def _in_window(self, window: InWindow) -> Exception | None:
         """Train in a window; return the error that stopped the training. MissingDependencyError: no window can open."""
-        reason, start = window.refusal(), time.perf_counter()
+        reason, start = window.probe.reason(), time.perf_counter()
         if self.stop:  # Ctrl-C in a terminal also ends the process that tries Qt
             return None
         if reason:

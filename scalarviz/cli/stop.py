@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any, Self
 
@@ -79,17 +79,13 @@ class Stop:
         if self._count > self._patience:
             raise KeyboardInterrupt
 
-    @contextmanager
-    def interrupt_at_once(self) -> Iterator[None]:
+    def interrupt_at_once(self) -> AbstractContextManager[None]:
         """Let the first signal interrupt the block, which loses nothing by it."""
-        with self._patient(0):
-            yield
+        return self._patient(0)
 
-    @contextmanager
-    def protect_writing(self) -> Iterator[None]:
+    def protect_writing(self) -> AbstractContextManager[None]:
         """Let no signal interrupt the block, which writes the weights."""
-        with self._patient(sys.maxsize):
-            yield
+        return self._patient(sys.maxsize)
 
     @contextmanager
     def _patient(self, patience: int) -> Iterator[None]:

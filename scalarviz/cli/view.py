@@ -64,8 +64,7 @@ def view(options: Any) -> int:
         subject = stored_subject(paths, options.only)
         name = " and ".join(path.stem for path in paths)
         _tell(name, subject)
-        window = not (options.out or options.headless) and wants_window(options)
-        seen = window and show_file(name, subject, options, stop, instead="a picture")
+        seen = wants_window(options) and show_file(name, subject, options, stop, instead="a picture")
         code = 0 if seen else _pictures(name, subject, options)
         if getattr(seen, "display_lost", False):
             return fail(GONE)

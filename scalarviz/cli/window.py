@@ -66,11 +66,7 @@ class InWindow:
     """A run that trains in a window. Create it early: another process tries Qt meanwhile."""
 
     def __init__(self, options: Any) -> None:
-        self.options, self._probe = options, WindowProbe()
-
-    def refusal(self) -> str:
-        """Return why no window can open, in one line that says what to install; empty if it can."""
-        return self._probe.reason()
+        self.options, self.probe = options, WindowProbe()
 
     def train(self, scene: Scene, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
         """Show the scene until the window is closed; return the error that stopped the training, or None.

@@ -17,6 +17,7 @@ from .. import rng
 from ..engine.cache import tell
 from ..errors import FileFormatError, InputError, MissingDependencyError
 from ..io import find_idx, read_idx
+from ..io.atomic import in_wheel
 
 CLASSES = 10
 SIDE, INK = 8, 16  # scikit-learn's digits: 8 x 8 pixels, each 0..16
@@ -79,15 +80,7 @@ def _sklearn() -> tuple[Pictures, Labels]:
 
     E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository, 1998.
     """
-    spec = find_spec("sklearn")  # find, do not import: importing takes more than a second
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder) / FILE
-        if path.is_file():
-            return _read_csv(path)
-    raise MissingDependencyError('the handwritten digits need the data extra: pip install "scalarviz[data]"')
-
-
-def _read_csv(path: Path) -> tuple[Pictures, Labels]:
+    path = in_wheel("sklearn", FILE, "the handwritten digits need")
     try:
         table = np.loadtxt(gzip.decompress(path.read_bytes()).decode().splitlines(), delimiter=",", dtype=np.float32)
         pixels = table[:, :-1].reshape(-1, 1, SIDE, SIDE)

@@ -320,9 +320,7 @@ class Outside(Data):
 
     def numbers_of(self, start: int, stop: int) -> Any:
         """Return the inputs, or the targets, as a `Source`."""
-        if (start, stop) == (0, self._plan.n_inputs):
-            return self.inputs
-        return self.targets
+        return self.inputs if (start, stop) == (0, self._plan.n_inputs) else self.targets
 
     def set_layout(self, whole: bool) -> None:
         """Do nothing: the layout of outside data cannot change."""

@@ -477,20 +477,13 @@ class Builder:
         made = {name for node in self.plan.nodes for name in node.outputs}
         constants = {n: a for n, a in self.facts.constants.items() if n in used - made and n not in weights}
         paths = self.plan.paths
-        net = Imported(
-            Steps(
-                tuple(self.entries),
-                tuple(
-                    LayerStep(paths[id(s.module)], s.way, s.reads, s.writes) if isinstance(s, FoundLayer) else s
-                    for s in self.plan.order
-                ),
-                tuple(zip((port.name for port in self.facts.graph.outputs), self.axes, strict=True)),
-                constants,
-                weights,
-                self.facts.graph.opset,
-                dtypes,
-            )
+        steps = tuple(
+            LayerStep(paths[id(s.module)], s.way, s.reads, s.writes) if isinstance(s, FoundLayer) else s
+            for s in self.plan.order
         )
+        graph, entrances = self.facts.graph, tuple(self.entries)
+        exits = tuple(zip((port.name for port in graph.outputs), self.axes, strict=True))
+        net = Imported(Steps(entrances, steps, exits, constants, weights, graph.opset, dtypes))
         for found in self.plan.layers:
             set_part(net, paths[id(found.module)], found.module)
         for name, (path, turned) in weights.items():

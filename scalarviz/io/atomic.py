@@ -18,10 +18,11 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeGuard
 
-from ..errors import FileFormatError, InputError, TypeMismatchError, shown
+from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, shown
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # the most characters of a path in a message
@@ -90,7 +91,9 @@ def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) 
     fresh = target.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(4)}{end}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target.parent, begin, end)
+        for leftover in _of_ended(target.parent, rf"{re.escape(begin)}(\d+)-[0-9a-f]{{8}}{re.escape(end)}"):
+            with suppress(OSError):  # a file that cannot be removed stays
+                leftover.unlink(missing_ok=True)
         os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         if target.exists():
             _keep_access(target, fresh)
@@ -122,13 +125,12 @@ def _beginning(target: Path) -> str:
     return f".{stem}.{machine_id()}-"
 
 
-def _sweep(folder: Path, begin: str, end: str) -> None:
-    """Remove the new files of ended processes; those of running processes stay."""
-    mine = re.compile(rf"{re.escape(begin)}(\d+)-[0-9a-f]{{8}}{re.escape(end)}")
-    with suppress(OSError):  # best effort: files that cannot be removed stay
+def _of_ended(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the files and folders in a folder whose process, a number in their names, has ended."""
+    with suppress(OSError):  # best effort: what cannot be listed stays
         for name in os.listdir(folder):
-            if (found := mine.fullmatch(name)) and not is_running(int(found[1])):
-                (folder / name).unlink(missing_ok=True)
+            if (found := re.fullmatch(pattern, name)) and not is_running(int(found[1])):
+                yield folder / name
 
 
 def _keep_access(old: Path, new: Path) -> None:
@@ -181,12 +183,9 @@ def scratch() -> str:
     Also remove this user's folders of that kind whose processes have ended.
     """
     begin = f"scalarviz-{machine_id()}-"
-    mine = re.compile(rf"{begin}(\d+)-\w+")
-    with suppress(OSError):  # best effort: folders that cannot be read stay
-        folder = Path(tempfile.gettempdir())
-        for name in os.listdir(folder):
-            if (found := mine.fullmatch(name)) and not is_running(int(found[1])) and _owned(folder / name):
-                shutil.rmtree(folder / name, ignore_errors=True)
+    for folder in _of_ended(Path(tempfile.gettempdir()), rf"{begin}(\d+)-\w+"):
+        if _owned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
     return f"{begin}{os.getpid()}-"
 
 
@@ -219,6 +218,18 @@ def check_source(path: StrPath, what: str) -> Path:
     if not stat.S_ISREG(mode):
         raise InputError(f"{path_text(path)} is a device or a pipe, not a regular file; copy its content into a file")
     return name
+
+
+def in_wheel(package: str, file: StrPath, needs: str) -> Path:
+    """Return a file of an installed package of the extra ``data``, which is not imported: that may take seconds.
+
+    MissingDependencyError, which begins with `needs`, if there is none.
+    """
+    spec = find_spec(package)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (path := Path(folder) / file).is_file():
+            return path
+    raise MissingDependencyError(f'{needs} the data extra: pip install "scalarviz[data]"')
 
 
 def of_disk(error: Exception) -> TypeGuard[OSError]:
@@ -278,15 +289,12 @@ def is_running(pid: int) -> bool:
         return False
     except PermissionError:  # another user's
         return True
-    return not _has_ended(pid)
+    return _status(pid)[:1] not in (["Z"], ["X"])
 
 
 def born(pid: int) -> str:
     """Return when a process began, in the system's count; empty if unknown. Ids are used again."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
+    return "".join(_status(pid)[19:20])
 
 
 def machine_id() -> str:
@@ -297,9 +305,9 @@ def machine_id() -> str:
     return f"{zlib.crc32(name.encode()):08x}"
 
 
-def _has_ended(pid: int) -> bool:
+def _status(pid: int) -> list[str]:
+    """Return Linux's words about a process, from its state on; empty on other systems, or without that process."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):  # no /proc on this system
-        return False
-    return state in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -17,16 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, real_array
-from ..errors import (
-    FileFormatError,
-    InputError,
-    MissingDependencyError,
-    TypeMismatchError,
-    UnknownNameError,
-    listing,
-    shown,
-)
-from .atomic import StrPath, as_path, check_source, check_target, of_disk, path_text, unreadable, write_bytes
+from ..errors import FileFormatError, InputError, TypeMismatchError, UnknownNameError, listing, shown
+from .atomic import StrPath, as_path, check_source, check_target, in_wheel, of_disk, path_text, unreadable, write_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -297,14 +289,9 @@ def example_photo(name: str = "face") -> Picture:
     if name not in EXAMPLES:
         raise UnknownNameError(f"there is no example photograph {shown(name)}; allowed are {listing(EXAMPLES)}")
     file, part = EXAMPLES[name]
-    spec = find_spec("skimage")  # find, do not import: importing takes half a second
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder) / file
-        if path.is_file():
-            photo = load_picture(path)
-            left, top, right, bottom = part or (0, 0, *photo.size)
-            return Picture(photo.rgb[top:bottom, left:right])
-    raise MissingDependencyError('the example photograph needs the data extra: pip install "scalarviz[data]"')
+    photo = load_picture(in_wheel("skimage", file, "the example photograph needs"))
+    left, top, right, bottom = part or (0, 0, *photo.size)
+    return Picture(photo.rgb[top:bottom, left:right])
 
 
 FULL_SCALES = (1.0, 255.0, 65535.0, 2.0**31 - 1)

@@ -196,17 +196,13 @@ def _check_extent(path: Path, start: int, size: int, where: str) -> None:
 
 def _piece(path: Path, start: int, size: int, where: str) -> bytearray:
     descriptor = os.open(path, FLAGS)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
+    with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileFormatError(f"{where} lies in {path.name}, which is not a regular file")
         file.seek(start)
         read = bytearray(size)
-        at, view = 0, memoryview(read)
-        while at < size:
-            got = file.readinto(view[at:])
-            if not got:
-                raise FileFormatError(f"{where}: {path.name} was shortened while it was read")
-            at += got
+        if file.readinto(read) < size:  # a buffered file reads on until the end
+            raise FileFormatError(f"{where}: {path.name} was shortened while it was read")
         return read
 
 

@@ -526,7 +526,9 @@ def _nodes(said: Any, where: str, outside: Outside) -> list[Node]:
     for number, node in enumerate(said.node):
         name = node.name
         if not name or name in seen:
-            name = _free(f"{node.name or node.op_type}_{number}", taken)
+            name = f"{node.name or node.op_type}_{number}"
+            while name in taken:
+                name += "_"
             taken.add(name)
         seen.add(name)
         what = f"{where}: node {shown(name)} ({shown(node.op_type)})"
@@ -545,12 +547,6 @@ def _module(node: Any) -> str:
     return paths[1] if paths else ""
 
 
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
 def _inputs(said: Any, constants: Mapping[str, Array], where: str) -> tuple[Port, ...]:
     """Return the inputs that must be given. A stored input is none, but must have its declared shape."""
     found = []
@@ -567,15 +563,14 @@ def _inputs(said: Any, constants: Mapping[str, Array], where: str) -> tuple[Port
 
 
 def _check_said(port: Port, stored: Array, where: str) -> None:
-    sides = port.shape
-    if sides is None:
-        return
-    fits = len(sides) == stored.ndim and all(
-        not isinstance(side, int) or side == there for side, there in zip(sides, stored.shape, strict=True)
+    said, sides = port.shape, stored.shape
+    fits = said is None or (
+        len(said) == len(sides)
+        and all(not isinstance(side, int) or side == there for side, there in zip(said, sides, strict=True))
     )
     if not fits:
         raise FileFormatError(
-            f"{where}: input {shown(port.name)} has the shape {shown(sides)}, but its stored tensor has {stored.shape}"
+            f"{where}: input {shown(port.name)} has the shape {shown(said)}, but its stored tensor has {sides}"
         )
 
 

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -264,7 +263,13 @@ class Driver:
 
     def turn(self) -> bool:
         """Give jobs to the executor and wait until one ends; False if none is left."""
-        self._give()
+        while self._waiting and self._out < self._ahead and not self._stopped:
+            job = self._waiting.popleft()
+            wanted = self.futures[job.number]
+            if wanted.running() or wanted.set_running_or_notify_cancel():
+                self._out += 1
+                given = self._executor.submit(compute, job)
+                given.add_done_callback(lambda given, job=job: self._done.put((job, given)))  # type: ignore[misc]
         if not self._out:
             return False
         ended = self._done.get()
@@ -283,18 +288,6 @@ class Driver:
                 self._cancel(error)
                 self.results.put(error)
         self.results.put(None)
-
-    def _give(self) -> None:
-        while self._waiting and self._out < self._ahead and not self._stopped:
-            job = self._waiting.popleft()
-            wanted = self.futures[job.number]
-            if wanted.running() or wanted.set_running_or_notify_cancel():
-                self._out += 1
-                given = self._executor.submit(compute, job)
-                given.add_done_callback(partial(self._ended, job))
-
-    def _ended(self, job: Job, given: Future[Result]) -> None:
-        self._done.put((job, given))
 
     def _take(self, job: Job, given: Future[Result]) -> None:
         try:

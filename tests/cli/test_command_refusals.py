@@ -351,12 +351,12 @@ def test_a_bad_condition_has_a_caret_below_it(refused):
 
 
 @pytest.mark.parametrize(
-    ("line", "name", "facts"),
-    [("digits --steps 1", "scalarviz.data.digits.find_spec", ('"scalarviz[data]"',)),
-     ("texture --steps 2", "scalarviz.io.pictures.find_spec", ('"scalarviz[data]"', "photo.png"))],
+    ("line", "facts"),
+    [("digits --steps 1", ('"scalarviz[data]"',)),
+     ("texture --steps 2", ('"scalarviz[data]"', "photo.png"))],
 )  # fmt: skip
-def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, line, name, facts):
-    monkeypatch.setattr(name, lambda _: None)
+def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, line, facts):
+    monkeypatch.setattr("scalarviz.io.atomic.find_spec", lambda _: None)
     refused([*line.split(), "--headless", "--engine", "numpy"], *facts, lines=1)
 
 

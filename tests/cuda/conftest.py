@@ -47,7 +47,8 @@ def install_fake_driver(monkeypatch):
 
     def forget():
         there._asked.cache_clear()
-        driver.forget()
+        driver._CONTEXTS.clear()
+        there._LOST.clear()
 
     yield install
     forget()

@@ -490,6 +490,6 @@ def test_the_example_is_a_photograph(monkeypatch):
     photo = example_photo()
     assert photo.size == (240, 240)
     assert photo.rgb.std() > 0.1
-    monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
+    monkeypatch.setattr("scalarviz.io.atomic.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="data extra"):
         example_photo()

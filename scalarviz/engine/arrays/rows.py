@@ -28,15 +28,10 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
     dialect = replace(NUMPY, literal=_literal)
     namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_float16": float16, "_number": dtype.type}
     exec(function_source("value", op.args, (op.value,), dialect), namespace)
-    value: Callable[..., Array] = namespace["value"]
-    pulls: list[Callable[..., Array] | None] = []
     for k, partial in enumerate(op.partials):
-        if partial is None:
-            pulls.append(None)
-            continue
-        exec(function_source(f"pull_{k}", (*op.args, "y", UPSTREAM), (adjoint(partial),), dialect), namespace)
-        pulls.append(namespace[f"pull_{k}"])
-    return value, tuple(pulls)
+        if partial is not None:
+            exec(function_source(f"pull_{k}", (*op.args, "y", UPSTREAM), (adjoint(partial),), dialect), namespace)
+    return namespace["value"], tuple(namespace.get(f"pull_{k}") for k in range(len(op.partials)))
 
 
 def float16(x: Array) -> Array:

@@ -240,9 +240,7 @@ class SimulatedDevice(SynchronousDevice):
         """Return the kernel as a Python function with its arguments."""
         from . import jit
 
-        arguments = tuple(
-            jit.Pointer(_array(argument)) if isinstance(argument, Buffer) else argument for argument in launch.arguments
-        )
+        arguments = tuple(jit.Pointer(_array(x)) if isinstance(x, Buffer) else x for x in launch.arguments)
         call = jit.simulated(launch.kernel.function)
         return lambda: call(launch.grid, launch.block, arguments, launch.shared)
 
@@ -284,9 +282,8 @@ class State:
     def _arrays(self) -> list[tuple[slice, Array]]:
         problem = self.problem
         arrays = (problem.store.value, problem.store.grad, *problem.state, problem.previous)
-        return [
-            (slice(start, start + self.n), array) for start, array in zip((*self.offset, self.end), arrays, strict=True)
-        ]
+        starts = (*self.offset, self.end)
+        return [(slice(start, start + self.n), array) for start, array in zip(starts, arrays, strict=True)]
 
     def keep_upload(self) -> None:
         """Keep the numbers of the next upload as a snapshot."""

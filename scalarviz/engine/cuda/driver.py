@@ -39,12 +39,6 @@ def context_of(number: int) -> Context:
     return _CONTEXTS[number]
 
 
-def forget() -> None:
-    """Forget all contexts, and use another `api`, for tests."""
-    _CONTEXTS.clear()
-    there.forget()
-
-
 class Context:
     """The process's context on a device, for any thread, but not for a forked process.
 

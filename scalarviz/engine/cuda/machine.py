@@ -32,12 +32,9 @@ def _op(found: Encoded, i: Instruction) -> Written:
         given = ("adjoints", "values", "pool", at, count, args, i.dst, i.count)
         return Call(f"backward:{i.op}", count, given)
 
-    partials = ops.get(i.op).partials
-    operands = i.args.copy()
-    for k, partial in enumerate(partials):
-        if partial is None:
-            operands[k] = -1
-    return Written(forward, back if any(p is not None for p in partials) else None, operands.ravel(), list)
+    flows = np.array([partial is not None for partial in ops.get(i.op).partials])
+    operands = np.where(flows[:, None], i.args, -1)
+    return Written(forward, back if flows.any() else None, operands.ravel(), list)
 
 
 def _param(found: Encoded, i: Instruction) -> Written:

@@ -109,20 +109,15 @@ def processors() -> tuple[int, ...]:
 
 def library_in(place: Path) -> Path | None:
     """Return the libNVVM in a folder, which may be a toolkit; None if there is none."""
-    for folder in FOLDERS:
-        for name in LIBRARIES:
-            if os.path.isfile(place / folder / name):
-                return place / folder / name
-    return None
+    tried = (place / folder / name for folder in FOLDERS for name in LIBRARIES)
+    return next(filter(os.path.isfile, tried), None)
 
 
 def libdevice_of(library: Path) -> Path | None:
     """Return the file of mathematical functions of a libNVVM: ``nvvm/libdevice`` of a toolkit, or in its folder."""
-    for up in list(library.parents)[:3]:
-        for folder in ("", "libdevice", "nvvm/libdevice"):
-            if os.path.isfile(up / folder / LIBDEVICE):
-                return up / folder / LIBDEVICE
-    return None
+    folders = ("", "libdevice", "nvvm/libdevice")
+    tried = (up / folder / LIBDEVICE for up in list(library.parents)[:3] for folder in folders)
+    return next(filter(os.path.isfile, tried), None)
 
 
 def _named(place: Path) -> Path:

@@ -57,11 +57,6 @@ def lose(number: int, why: str) -> None:
     _LOST[os.getpid(), number] = why
 
 
-def forget() -> None:
-    """Forget all lost GPUs, for tests."""
-    _LOST.clear()
-
-
 def failure(api: Any, name: str, error: Any, version: int, begun: bool) -> DeviceError:
     """Return the error to raise for an error code of a function of ``cuda.bindings.driver`` (`api`).
 

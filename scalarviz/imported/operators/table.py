@@ -263,11 +263,7 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dt
     """
     inputs = tuple(tensors[name] if name else None for name in node.inputs)
     call = Call(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))
-    try:
-        found = TABLE[node.operator](call)
-    except MemoryError:
-        raise InputError(f"{call.title}: not enough memory for its result; use smaller inputs") from None
-    tensors |= {name: array for name, array in zip(node.outputs, found, strict=False) if name}
+    tensors |= {name: array for name, array in zip(node.outputs, TABLE[node.operator](call), strict=False) if name}
 
 
 Lane = list[Any]

@@ -36,9 +36,8 @@ class Windows:
         """Return the numbers of `x`, with a border of `fill`, in each window: shape (..., *output_sides, *size)."""
         rank = len(self.size)
         field = [(n - 1) * apart + 1 for n, apart in zip(self.size, self.dilation, strict=True)]
-        reach = [
-            (count - 1) * step + wide for count, step, wide in zip(self.output_sides, self.stride, field, strict=True)
-        ]
+        sides = zip(self.output_sides, self.stride, field, strict=True)
+        reach = [(count - 1) * step + wide for count, step, wide in sides]
         rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, x.shape[-rank:], strict=True)]
         widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
         whole = padded(x, widths, constant_values=fill)
@@ -89,9 +88,8 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
     if how == "VALID":
         return (0,) * rank, (0,) * rank
     if how in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [
-            max(0, (-(-s // step) - 1) * step + wide - s) for s, wide, step in zip(sides, reach, stride, strict=True)
-        ]
+        given = zip(sides, reach, stride, strict=True)
+        totals = [max(0, (-(-s // step) - 1) * step + wide - s) for s, wide, step in given]
         less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
         return (less, more) if how == "SAME_UPPER" else (more, less)
     if how != "NOTSET":

@@ -315,8 +315,7 @@ def encoded(sheet: Sheet, inputs: Sequence[Ends], outputs: Sequence[Ends], title
     constants = [numpy_helper.from_array(np.ascontiguousarray(a).reshape(a.shape), name)
                  for name, a in sheet.constants.items()]  # fmt: skip
     graph = helper.make_graph([_node(node) for node in sheet.nodes], title, ports, ends, constants)
-    opsets = [helper.make_opsetid("", OPSET)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name=OURS)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name=OURS)
     onnx.checker.check_model(model)
     if LIKE <= opset != OPSET:
         with suppress(RuntimeError, onnx.checker.ValidationError):  # a node has no form in that version

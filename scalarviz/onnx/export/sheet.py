@@ -144,9 +144,8 @@ class Sheet:
     def flat(self, block: Block) -> Tensor:
         """Return a weight as a row, the same for every sample."""
         name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
-        return Tensor(
-            self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False
-        )
+        row = self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides))
+        return Tensor(row, (block.size,), lanes=False)
 
     def sided(self, shape: Shape, samples: int) -> Shape:
         """Return a shape with the axis of the samples."""

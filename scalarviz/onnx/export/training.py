@@ -130,13 +130,8 @@ class Pass:
         outputs, n = len(i.weights), i.args.shape[1]
         span = i.weights[0] + np.arange(outputs * n).reshape(outputs, n)
         rows = i.args[0] if len(i.args) == 1 else np.ascontiguousarray(i.args.T)
-        return (
-            span,
-            self.theta.matrix_at(span),
-            rows,
-            self._flat(self.rows.values_at(rows), n),
-            i.bias + np.arange(outputs),
-        )
+        matrix = self.theta.matrix_at(span)
+        return span, matrix, rows, self._flat(self.rows.values_at(rows), n), i.bias + np.arange(outputs)
 
     def _factors(self, i: Instruction) -> tuple[Rows, Tensor, GradientFlow | None, Rows]:
         """Return the rows (sums, n) of a sum, their factors, and the parameters or rows of the factors."""
@@ -150,9 +145,8 @@ class Pass:
     def _table(self, i: Instruction) -> tuple[Rows, Tensor]:
         """Return the places (entries, numbers) of the parameters that a gather may read, and the selecting numbers."""
         assert i.table is not None
-        return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, self.sheet.ids(
-            self.rows.values_at(i.args[0])
-        )
+        ids = self.sheet.ids(self.rows.values_at(i.args[0]))
+        return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, ids
 
     # ---- forward
 
@@ -181,9 +175,8 @@ class Pass:
                 turned = sheet.fixed("Transpose", found, perm=(0, 2, 1))
                 return Tensor(self._shaped(turned, (i.count, -1)), shape, ids.lanes)
             case "batch_mean":
-                return sheet.node(
-                    "ReduceMean", rows.values_at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1
-                )
+                x = rows.values_at(i.args[0])
+                return sheet.node("ReduceMean", x, shape=shape, lanes=False, axes=(-1,), keepdims=1)
             case "mask":
                 raise InputError(
                     "to_onnx: Dropout draws a new mask in every step, which ONNX cannot repeat; call net.eval(), then "
@@ -331,9 +324,8 @@ class TrainingStep:
             first += size
         sheet.first = self.inputs[-2][0]
         if plan.encode is not None:
-            found.place_rows(
-                np.arange(first, len(found.tensor)), Pass(sheet, plan.encode, GradientFlow(sheet), found).outputs()
-            )
+            features = Pass(sheet, plan.encode, GradientFlow(sheet), found).outputs()
+            found.place_rows(np.arange(first, len(found.tensor)), features)
         return found
 
     def scale(self, data: GradientFlow) -> str:

@@ -7,9 +7,9 @@ These allow any distance between weights, so the backward kernel of a layer comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import chain, groupby, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,23 +223,14 @@ def columns_backward(w: Writer, m: Matrix) -> Lines:
 
 def dot_forward(w: Writer, i: Instruction) -> Lines:
     """Return lines of sums whose weights are parameters."""
-    return _by_parts(w, i, columns_forward, weighted_forward)
+    found = (columns_forward(w, p) if isinstance(p, Matrix) else weighted_forward(w, p) for p in parts(w, i))
+    return list(chain.from_iterable(found))
 
 
 def dot_backward(w: Writer, i: Instruction) -> Lines:
     """Return lines that carry their adjoints to their operands and weights."""
-    return _by_parts(w, i, columns_backward, weighted_backward)
-
-
-def _by_parts(
-    w: Writer,
-    i: Instruction,
-    of_columns: Callable[[Writer, Matrix], Lines],
-    of_rows: Callable[[Writer, Instruction], Lines],
-) -> Lines:
-    """Return lines of each part by its kind."""
-    found = (of_columns(w, p) if isinstance(p, Matrix) else of_rows(w, p) for p in parts(w, i))
-    return [line for lines in found for line in lines]
+    found = (columns_backward(w, p) if isinstance(p, Matrix) else weighted_backward(w, p) for p in parts(w, i))
+    return list(chain.from_iterable(found))
 
 
 def weighted_forward(w: Writer, i: Instruction) -> Lines:
