@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
+from .errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown, typed
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 Name = TypeVar("Name", bound=str)
@@ -32,7 +32,7 @@ def flag(given: object, what: str) -> bool:
     """
     if isinstance(given, bool | int | np.bool_) and given in (0, 1):
         return bool(given)
-    raise TypeMismatchError(f"{what} must be True or False, got {type(given).__name__} {shown(given)}")
+    raise TypeMismatchError(f"{what} must be True or False, got {typed(given)}")
 
 
 def one_of(given: object, allowed: Iterable[Name], what: str) -> Name:
@@ -59,7 +59,7 @@ def text(given: object, what: str) -> str:
     """
     if isinstance(given, str):
         return given
-    raise TypeMismatchError(f"{what} must be a string, got {type(given).__name__} {shown(given)}")
+    raise TypeMismatchError(f"{what} must be a string, got {typed(given)}")
 
 
 def mapping(given: object, what: str) -> Mapping[str, Any]:
@@ -72,9 +72,7 @@ def mapping(given: object, what: str) -> Mapping[str, Any]:
     """
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
         return given
-    raise TypeMismatchError(
-        f"{what} must be a mapping with strings as keys, such as a dict; got {type(given).__name__} {shown(given)}"
-    )
+    raise TypeMismatchError(f"{what} must be a mapping with strings as keys, such as a dict; got {typed(given)}")
 
 
 def function(given: Called, what: str) -> Called:
@@ -87,7 +85,7 @@ def function(given: Called, what: str) -> Called:
     """
     if callable(given):
         return given
-    raise TypeMismatchError(f"{what} must be a function, got {type(given).__name__} {shown(given)}")
+    raise TypeMismatchError(f"{what} must be a function, got {typed(given)}")
 
 
 def integer(name: str, given: Any, least: int, most: int | None = None) -> int:
@@ -128,7 +126,7 @@ def position(index: Any, length: int, what: str, advice: str = "") -> int:
 
 def _number(x: Any) -> float:
     if x is None or isinstance(x, str | bytes | np.ndarray):  # NumPy would make NaN of None and read texts
-        raise TypeError(f"it contains {type(x).__name__} {shown(x)}")
+        raise TypeError(f"it contains {typed(x)}")
     return float(x)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..arguments import explained
 from ..checks import text
-from ..errors import TypeMismatchError, shown
+from ..errors import TypeMismatchError, shown, typed
 from ..scalar.value import Value
 from .points import checked_options, near
 from .pupil_code import check_filled
@@ -101,9 +101,7 @@ def _float(given: Any, what: str) -> float:
         one = given.item() if getattr(given, "size", 0) == 1 else given  # an array with one number
         return one.data if isinstance(one, Value) else float(one)
     except Exception:
-        raise TypeMismatchError(
-            f"{what} must be a number or a text, got {type(given).__name__} {shown(given)}"
-        ) from None
+        raise TypeMismatchError(f"{what} must be a number or a text, got {typed(given)}") from None
 
 
 def _check_word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:

@@ -13,7 +13,7 @@ from numbers import Real
 from types import CodeType, EllipsisType
 from typing import Any
 
-from ..errors import TypeMismatchError, shown
+from ..errors import TypeMismatchError, shown, typed
 from ..scalar import functions, ops
 from ..scalar.value import Value
 from .report import CheckEnded
@@ -95,7 +95,7 @@ def numbers_outside(function: Any) -> Iterator[tuple[str, float]]:
 def inputs_of(function: Any, what: str) -> Inputs:
     """Return the names of required positional arguments and of optional ones; TypeMismatchError if unknown."""
     if not callable(function):
-        raise TypeMismatchError(f"{what} must be a function, got {type(function).__name__} {shown(function)}")
+        raise TypeMismatchError(f"{what} must be a function, got {typed(function)}")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

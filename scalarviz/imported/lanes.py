@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import integer, mapping
-from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
+from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown, typed
 from ..onnx.graph import Array, Graph, Node, Port
 from .operators.table import SIDES, TABLE, Tensors, compute
 
@@ -170,9 +170,7 @@ def checked(graph: Graph, given: Any) -> Sides:
 
 def _shape(value: Any, what: str) -> Shape:
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        raise TypeMismatchError(
-            f"{what} must be the shape of one sample, such as (3, 32, 32), got {type(value).__name__} {shown(value)}"
-        )
+        raise TypeMismatchError(f"{what} must be the shape of one sample, such as (3, 32, 32), got {typed(value)}")
     return tuple(integer(what, side, 1) for side in value)
 
 

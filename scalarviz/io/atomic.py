@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeGuard
 
-from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, shown
+from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, shown, typed
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # the most characters of a path in a message
@@ -32,7 +32,7 @@ def as_path(path: object) -> Path:
     """Return `path` as a Path; TypeMismatchError if it is neither a text nor a path."""
     if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
         return Path(path)
-    raise TypeMismatchError(f"a file name must be a string or a path, got {type(path).__name__} {shown(path)}")
+    raise TypeMismatchError(f"a file name must be a string or a path, got {typed(path)}")
 
 
 def path_text(path: StrPath) -> str:

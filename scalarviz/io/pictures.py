@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, real_array
-from ..errors import FileFormatError, InputError, TypeMismatchError, UnknownNameError, listing, shown
+from ..errors import FileFormatError, InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from .atomic import StrPath, as_path, check_source, check_target, in_wheel, of_disk, path_text, unreadable, write_bytes
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def shrink(picture: Picture, longest: int) -> Picture:
 
     given: Any = picture
     if not isinstance(given, Picture):
-        raise TypeMismatchError(f"shrink takes an io.Picture, got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(f"shrink takes an io.Picture, got {typed(given)}")
     integer("shrink: longest", longest, 1, LARGEST)
     width, height = picture.size
     factor = longest / max(width, height)

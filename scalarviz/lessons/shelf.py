@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arguments import check_names, explained, parameters_of
 from ..checks import flag, integer
-from ..errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
+from ..errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ..io.atomic import StrPath, as_path, check_target, path_text, write_bytes
 from ..run.scene.scene import Scene
 from ..view.cell.live import live
@@ -149,7 +149,7 @@ def scene_of(number: str | int, seed: int | None = None) -> Scene:
     """Return the scene of a lesson (``"06"``, ``"6"`` or 6), not shown yet; without a seed the seed of its pictures."""
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise TypeMismatchError(f"lesson: number must be a text like '06', got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(f"lesson: number must be a text like '06', got {typed(given)}")
     name = str(given).strip().zfill(3 if str(given).strip().endswith("b") else 2)
     if name not in numbers():
         raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; allowed: {listing(numbers())}")

@@ -15,7 +15,7 @@ from threading import RLock
 from typing import Any, Self
 
 from ..engine.objects import ObjectsTrainer
-from ..errors import StateError, TypeMismatchError, listing, shown
+from ..errors import StateError, TypeMismatchError, listing, typed
 from ..run.run import Run
 from ..scalar import mistaken
 
@@ -153,7 +153,7 @@ class Block:
         """Return `function` with such a block around every call."""
         title = f"sv.mistakes.{self.mistake.name}"
         if not callable(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
-            kind = "a function that yields" if callable(function) else f"{type(function).__name__} {shown(function)}"
+            kind = "a function that yields" if callable(function) else f"{typed(function)}"
             raise TypeMismatchError(f"{title}() decorates a function, got {kind}; write `with {title}():` around it")
 
         @wraps(function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, SupportsFloat
 
 from ..checks import position
-from ..errors import TypeMismatchError, shown
+from ..errors import TypeMismatchError, typed
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.nested import DEEPEST, too_deep
@@ -68,7 +68,7 @@ def _span(table: Any) -> Span:
         return table.parameter, table.start, table.shape
     loose = isinstance(table, list | tuple)
     raise TypeMismatchError(
-        f"gather: the table must be a Parameter with one row per id, got {type(table).__name__} {shown(table)}"
+        f"gather: the table must be a Parameter with one row per id, got {typed(table)}"
         + ("; a list of weights cannot be indexed by a Value: use nn.Embedding(num, dim)" if loose else "")
     )
 

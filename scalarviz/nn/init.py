@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import rng
 from ..arguments import no_name
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, shown, typed
 from ..scalar import Weight, mask
 from ..scalar.single import as_number, positive
 from ._parameter import FloatArray, Parameter, fitted
@@ -213,7 +213,7 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
         )
     given: Any = module
     if isinstance(given, type) or not callable(getattr(given, "named_modules", None)):
-        raise TypeMismatchError(f"init.apply: the module must be a Module, got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(f"init.apply: the module must be a Module, got {typed(given)}")
     for _, owner, part, values in _values(module, lambda _: rule, seed):
         part.data = values if isinstance(part, Parameter) else float(values)
         _rules[owner] = rule

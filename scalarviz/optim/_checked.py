@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..checks import integer
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, typed
 from ..scalar import Block, Weight
 from ..scalar.single import checked_number
 from ..scalar.weight import Indices, named_blocks
@@ -23,7 +23,7 @@ def steps_of(name: str, given: Any, least: int = 0) -> int:
 def whole_numbers(given: object, what: str) -> list[int]:
     """Return a list of whole numbers that are at least 0."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{what} must be a list of whole numbers, got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(f"{what} must be a list of whole numbers, got {typed(given)}")
     return [steps_of(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
 
 

@@ -19,7 +19,7 @@ from ..checks import check_memory, integer, real_array
 from ..engine.data import pieces
 from ..engine.outside import Source, as_source
 from ..engine.problem import Limits
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, shown, typed
 from ..optim import Optimizer
 from ..scalar import Value, clip
 from ..scalar.nested import nest
@@ -260,9 +260,7 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     """Return the inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources if they are not copied."""
     listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
     if not listed or len(data) != 2:
-        raise InputError(
-            f"data must be a pair (X, Y) of inputs and targets, a row per sample; got {type(data).__name__} {shown(data)}"
-        )
+        raise InputError(f"data must be a pair (X, Y) of inputs and targets, a row per sample; got {typed(data)}")
     x, y = data
     count = len(y) if hasattr(y, "__len__") and getattr(y, "ndim", None) != 0 else 0
     several = isinstance(x, list | tuple) and len(x) not in (0, count)

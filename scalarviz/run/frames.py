@@ -20,7 +20,7 @@ from ..checks import integer, position
 from ..engine.data import Data
 from ..engine.outside import Outside
 from ..engine.problem import Midway
-from ..errors import InputError, StateError, TypeMismatchError, shown
+from ..errors import InputError, StateError, TypeMismatchError, shown, typed
 from ..scalar.single import at_least_zero
 from ..scalar.weight import Weight
 from .checks import as_pair, check_targets, fitting, flat, limited_rule
@@ -385,7 +385,7 @@ def _norm_batch(run: Run, before: int) -> NDArray[Any] | None:
 
 def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_]]:
     if not isinstance(frame, Frame):
-        raise TypeMismatchError(f"open: frame must be a Frame of this run, got {type(frame).__name__} {shown(frame)}")
+        raise TypeMismatchError(f"open: frame must be a Frame of this run, got {typed(frame)}")
     if frame.values.shape != run._store.value.shape:
         raise InputError(
             f"open: the frame has {frame.values.size} weights, this run has {len(run._store.value)}; use run.frame()"
@@ -404,9 +404,7 @@ def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.in
         place = np.array([position(sample, data.shape[1], "open: sample")])
         return Data(data.dtype, data[:numbers, place]), place, None
     if not isinstance(sample, list | tuple) or len(sample) != 2:
-        raise TypeMismatchError(
-            f"open: sample must be an index, or a pair (x, y), got {type(sample).__name__} {shown(sample)}"
-        )
+        raise TypeMismatchError(f"open: sample must be an index, or a pair (x, y), got {typed(sample)}")
     x = fitting([sample[0]], run._shapes[0], "open: the inputs of sample")
     y = fitting([sample[1]], run._shapes[1], "open: the targets of sample")
     check_targets(run.loss_function, y, tape)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
-from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
+from ..errors import InputError, ScalarvizError, TypeMismatchError, shown, typed
 
 
 def as_number(x: SupportsFloat, what: str) -> float:
@@ -29,7 +29,7 @@ def as_number(x: SupportsFloat, what: str) -> float:
             raise TypeError
         return float(x)
     except (TypeError, ValueError):
-        raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {shown(x)}") from None
+        raise TypeMismatchError(f"{what} must be a number, got {typed(x)}") from None
     except OverflowError:
         raise InputError(f"{what} must be a float64 number, at most about 1.8e308; got a larger whole number") from None
 

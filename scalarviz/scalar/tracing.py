@@ -14,7 +14,7 @@ from functools import wraps
 from threading import get_ident
 from typing import Any
 
-from ..errors import TracingError, TypeMismatchError, shown
+from ..errors import TracingError, TypeMismatchError, typed
 
 _threads: dict[int, Recorder | Untracking] = {}
 """The threads that record or are under `no_grad`.
@@ -155,7 +155,7 @@ class no_grad:
     def __call__(self, function: Any) -> Callable[..., Any]:
         """Return `function` with such a block around every call."""
         if not callable(function) or inspect.isgeneratorfunction(function):
-            kind = "a function that yields" if callable(function) else f"{type(function).__name__} {shown(function)}"
+            kind = "a function that yields" if callable(function) else f"{typed(function)}"
             raise TypeMismatchError(
                 f"sv.no_grad decorates a function, got {kind}; put the code under `with sv.no_grad():`"
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import rng
 from ..checks import flag
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, shown, typed
 from . import tracing
 from .single import as_number
 from .store import Block
@@ -276,7 +276,7 @@ class Weight(Value):
 
 def _text(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeMismatchError(f"the name of a Weight must be a string, got {type(name).__name__} {shown(name)}")
+        raise TypeMismatchError(f"the name of a Weight must be a string, got {typed(name)}")
     return str(name)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..checks import integer, mapping
-from ..errors import InputError, TypeMismatchError, listing, shown
+from ..errors import InputError, TypeMismatchError, listing, shown, typed
 from ..io.atomic import check_source
 from ..run.scene.scene import extra_of, flag_of, sentence
 from ..run.sources.recording.items import program_version
@@ -93,7 +93,7 @@ def _build(build: Any) -> Build:
         if not callable(build):
             raise TypeMismatchError(
                 "sweep: build must be a function that returns a Run, or the name of a scene or of its file, got "
-                f"{type(build).__name__} {shown(build)}"
+                f"{typed(build)}"
             )
         return FunctionBuild(build)
     if build.endswith(".py"):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import integer
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, typed
 from ..scalar import tracing
 from ..scalar.batch import Tracked
 from ..scalar.functions import Gathered
@@ -142,9 +142,7 @@ def _blocks(given: Any) -> list[Block]:
     listed = isinstance(given, Iterable) and not isinstance(given, str | Block | np.ndarray)
     blocks: list[Any] = list(given) if listed else [None]
     if not all(isinstance(block, Block) for block in blocks):
-        raise TypeMismatchError(
-            f"record: blocks must be a list of Parameters, got {type(given).__name__} {shown(given)}"
-        )
+        raise TypeMismatchError(f"record: blocks must be a list of Parameters, got {typed(given)}")
     return blocks
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..checks import flag, integer, one_of
-from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
+from ..errors import InputError, ScalarvizError, TypeMismatchError, shown, typed
 from ..io.atomic import as_path
 from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
@@ -264,7 +264,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     if not callable(z) or isinstance(z, type | Parameter):
         raise TypeMismatchError(
             f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
-            f"{type(z).__name__} {shown(z)}. To see cubes, use sv.show(x)"
+            f"{typed(z)}. To see cubes, use sv.show(x)"
         )
     if not inputs:
         raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")

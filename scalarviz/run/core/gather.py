@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import position
-from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
+from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...nn import Flatten, Module
 from ...nn._buffer import Buffer
 from ...nn._state import buffers
@@ -180,8 +180,7 @@ def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         return position(given, sum(t.size for t in tensors), "weights")
     raise TypeMismatchError(
-        f"a weight must be a Weight, a name such as {weight_name(tensors, 0)!r}, or a flat index, got "
-        f"{type(given).__name__} {shown(given)}"
+        f"a weight must be a Weight, a name such as {weight_name(tensors, 0)!r}, or a flat index, got {typed(given)}"
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import flag, function, integer, real_array, text
-from ...errors import InputError, TypeMismatchError, shown
+from ...errors import InputError, TypeMismatchError, shown, typed
 from ...scalar import Value
 from ...scalar.nested import every
 from ..source import Moment
@@ -57,7 +57,7 @@ def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> N
         if not isinstance(given, allowed):
             names = ["None" if one is NoneType else one.__name__ for one in allowed]
             tip = f"; try {_EXAMPLES[hint.__name__]}" if hint.__name__ in _EXAMPLES else ""
-            said = f"{type(given).__name__} {shown(given)}"
+            said = f"{typed(given)}"
             raise TypeMismatchError(f"{what} must be of type {' or '.join(names)}, got {said}{tip}")
     elif get_origin(hint) is tuple and get_args(hint)[0] is str:
         if not isinstance(given, tuple | list) or not all(isinstance(word, str) for word in given):
@@ -201,7 +201,7 @@ class Table(Panel):
 def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
     """Return checked rows of a table with `columns` words each; 0: as many as the first row has."""
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InputError(f"rows must be a list of rows, got {type(given).__name__} {shown(given)}")
+        raise InputError(f"rows must be a list of rows, got {typed(given)}")
     rows: list[tuple[str, ...]] = []
     for number, row in enumerate(given):
         if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(word, str) for word in row):

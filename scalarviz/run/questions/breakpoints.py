@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...checks import flag
 from ...engine.problem import Rates
-from ...errors import InputError, TypeMismatchError, listing, shown
+from ...errors import InputError, TypeMismatchError, listing, shown, typed
 from ..core.history import History
 from ..past.timeline import Timeline
 from .conditions import OF_LOSSES, Before, Condition, Named, Numbers, Reason, reason
@@ -163,7 +163,7 @@ class Breakpoints(Sequence[Breakpoint]):
     def numbered(self, which: Breakpoint | int) -> Breakpoint:
         """Return the breakpoint with that number, or itself."""
         if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
-            raise TypeMismatchError(f"expected a breakpoint or its number, got {type(which).__name__} {shown(which)}")
+            raise TypeMismatchError(f"expected a breakpoint or its number, got {typed(which)}")
         for point in self._all:
             if point is which or point.number == which:
                 return point

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...checks import flag, function, integer, real_array, text
-from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
+from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...io import CsvTable
 from ..controls import Control, Reader
 from ..core.frame import Tensor
@@ -23,7 +23,7 @@ WIDEST = 400.0
 def _check(fits: bool, given: object, wanted: str) -> None:
     """Raise TypeMismatchError unless `fits`; `wanted` says what is allowed."""
     if not fits:
-        raise TypeMismatchError(f"{wanted}, got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(f"{wanted}, got {typed(given)}")
 
 
 def _is_number(given: object) -> bool:

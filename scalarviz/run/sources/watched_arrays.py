@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, TypeMismatchError, shown
+from ...errors import InputError, TypeMismatchError, typed
 from ...nn import Module
 from ...scalar import Value
 from ..core.frame import BUFFERS, Role, Tensor
@@ -312,7 +312,7 @@ class Reader:
     def __init__(self, x: Any) -> None:
         if not can_be_read(x):
             raise TypeMismatchError(
-                f"watch: got {type(x).__name__} {shown(x)}; allowed: a torch.nn.Module, or arrays in nested dicts, "
+                f"watch: got {typed(x)}; allowed: a torch.nn.Module, or arrays in nested dicts, "
                 f"lists, tuples and dataclasses{_instead(x)}"
             )
         self.in_place = is_module(x)

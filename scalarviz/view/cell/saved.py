@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...checks import text
-from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, shown
+from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, typed
 from ...run.core.frame import Frame
 from ...run.sources import recording
 from ...run.sources.recorded_pair import RecordedPair
@@ -140,7 +140,7 @@ def player(
         return Player(page, *_drawn(pair_subject(record), last, pixels, look, words), pixels)
     if not isinstance(record, recording.Recorded):
         raise TypeMismatchError(
-            f"player: got {type(record).__name__} {shown(record)}; allowed: a recording of sv.Recording, or its file. "
+            f"player: got {typed(record)}; allowed: a recording of sv.Recording, or its file. "
             "For a scene that trains in the cell: sv.live(scene)"
         )
     if not len(record):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....engine.data import Data
-from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, shown
+from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, typed
 from ...callbacks import record, stop_recording
 from ...core.frame import Coming, Curve, Frame, Stage, Tensor
 from ...core.graph import Forward
@@ -384,7 +384,7 @@ def changes_of(x: Any, wanted: Mapping[str, bool]) -> Changes:
         return WatchedChanges(x, wanted)
     if not isinstance(x, Run | Scene):
         raise TypeMismatchError(
-            f"Recording: expected a Run, a Scene or sv.watch(net), got {type(x).__name__} {shown(x)}; make a Run of "
+            f"Recording: expected a Run, a Scene or sv.watch(net), got {typed(x)}; make a Run of "
             "your own loop with sv.Run(model, loss, optimizer, data=(X, Y))"
         )
     return RunChanges(x, wanted)
