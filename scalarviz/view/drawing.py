@@ -141,8 +141,7 @@ class Drawing:
             Nothing can paint a PNG here.
         """
         target = as_path(path)
-        ending = target.suffix.lower()
-        if ending not in (".svg", ".png"):
+        if target.suffix.lower() not in (".svg", ".png"):
             raise InputError(f"drawing: got the file name {shown(str(path))}; allowed: .svg or .png, such as graph.svg")
         from .out.files import save
 
@@ -467,8 +466,7 @@ class GraphView(Room):
             return
         held = set(map(key_of, box.item.held))
         inside = [b for b in self.ink.layout.boxes if not held.isdisjoint(map(key_of, b.item.held))]
-        found = inside or list(self.ink.layout.boxes)
-        corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in found]
+        corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in inside or self.ink.layout.boxes]
         left, top, right, bottom = zip(*corners, strict=True)
         self.view = self.view.showing(self.ink.size, (min(left), min(top), max(right), max(bottom)))
 

@@ -175,8 +175,7 @@ class Touch:
 
     def column(self, places: Places) -> Box | None:
         """Return the inspector's box in the side column, or None without a selection or a column."""
-        free = self.inspector is not None and not self.column_taken
-        found = column_of(places) if free else None
+        found = column_of(places) if self.inspector is not None and not self.column_taken else None
         self._in_column = found is not None
         if found is None or self.inspector is None:
             return None

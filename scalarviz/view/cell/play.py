@@ -333,8 +333,7 @@ class Play:
         self.viewer.bench.renew()
         if self._live is not None:
             self._live.frames.mark()
-        frame = self.viewer.shown
-        content: dict[str, object] = {"step": frame.step, "running": self.viewer.playback.running}
+        content: dict[str, object] = {"step": self.viewer.shown.step, "running": self.viewer.playback.running}
         channel.offer(content, self.parts())
         return True
 

@@ -188,8 +188,7 @@ def _beside_cubes(
         return {}
     high = height - top - MARGIN
     about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
-    share = _ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]
-    own = max(_ASIDE[0], share * width)
+    own = max(_ASIDE[0], (_ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]) * width)
     if about is not None:
         return {about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), high))}
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):

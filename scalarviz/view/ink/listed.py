@@ -137,8 +137,7 @@ def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
     if share >= 1:
         return pixels
     high, wide = (max(1, round(share * size)) for size in pixels.shape[:2])
-    picture = Image.fromarray(np.ascontiguousarray(pixels))
-    return np.asarray(picture.resize((wide, high), Image.Resampling.BOX))
+    return np.asarray(Image.fromarray(np.ascontiguousarray(pixels)).resize((wide, high), Image.Resampling.BOX))
 
 
 def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:
@@ -153,8 +152,7 @@ def _finite(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
 
 def _digits(colours: NDArray[np.floating]) -> str:
     """Return colours (N, 3) in 0..1 as six digits each; NaN is 0."""
-    parts = np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)
-    return bytes(parts).hex()
+    return bytes(np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)).hex()
 
 
 def short(numbers: ArrayLike) -> list[float]:

@@ -589,8 +589,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     def _says(self, moment: Moment, place: Point) -> str:
         """Return the network's answer at a place."""
-        made = moment.predict(self.panel.inputs(np.array([place])))
-        found = answers(self.panel, moment, made)[0]
+        found = answers(self.panel, moment, moment.predict(self.panel.inputs(np.array([place]))))[0]
         if not self.panel.classes:
             return number(float(found[0]), 3, signed=self.panel.span[0] < 0)
         if not np.isfinite(found).all():

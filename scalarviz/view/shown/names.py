@@ -92,8 +92,7 @@ class Names:
         path = _CALL.sub("", stage.name)
         parts = [part for part in path.split(".") if not part.isdecimal()]  # a number is a place in a list, not a name
         given = stage.weight is not None and parts not in ([], [""], ["output"], ["layers"])
-        title = planned.get(f"{path}.weight", "")
-        return title or (" ".join(parts) if given else in_words(stage.kind))
+        return planned.get(f"{path}.weight", "") or (" ".join(parts) if given else in_words(stage.kind))
 
     def _tensor_title(self, tensor: Tensor, stages: dict[str, str]) -> str:
         path, _, part = tensor.name.rpartition(".")

@@ -580,6 +580,5 @@ def holding(ahead: Forecast | None, frame: Frame) -> Forecast | None:
         return ahead
     low, high = float(losses.min()), float(losses.max())
     if ahead is None:
-        first = int(past.curve.step[0])
-        return Forecast(first, past.newest, low, high)
+        return Forecast(int(past.curve.step[0]), past.newest, low, high)
     return replace(ahead, last=max(ahead.last, past.newest), low=min(ahead.low, low), high=max(ahead.high, high))

@@ -210,8 +210,7 @@ def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
 
 def scripts_of(page: str) -> set[str]:
     """Return the hashes in a page's script policy; a page around it has to allow them too."""
-    policy = page.partition("Content-Security-Policy")[2].partition("style-src")[0]
-    return set(_HASH.findall(policy))
+    return set(_HASH.findall(page.partition("Content-Security-Policy")[2].partition("style-src")[0]))
 
 
 # ---- The tables of a report: quartiles by option, and all runs.

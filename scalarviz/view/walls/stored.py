@@ -47,8 +47,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     items = _items(paths[0], stored[0], [*arrays[0]])
     if len(paths) == 1:
         return Subject(Stored(arrays[0], names[0]), panels=(Histogram(),), items=items)
-    found = matched(*arrays)
-    arrays[1] = _by_their_names(arrays[1], found)
+    arrays[1] = _by_their_names(arrays[1], matched(*arrays))
     a, b = (Stored(own, name) for own, name in zip(arrays, names, strict=True))
     return replace(pair_subject(StoredPair(a, b, (names[0], names[1]))), items=items)
 

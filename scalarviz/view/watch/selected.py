@@ -62,8 +62,7 @@ class SelectedWeights:
         selection = self._selection
         parts = [one for one in parts_of(self._viewer.bench.subject, selection.main) if one.kind != "column"]
         larger = [one for one in parts if one.count > selection.count]
-        chosen = larger[-1] if larger else parts[-1]
-        self._viewer.bench.select(chosen)
+        self._viewer.bench.select(larger[-1] if larger else parts[-1])
 
     def select_part(self, kind: str, main: int | None = None) -> None:
         """Select the part of a kind around a weight; a part that is no larger than a smaller kind becomes that."""
