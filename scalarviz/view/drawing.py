@@ -345,10 +345,8 @@ class GraphView(Room):
     def _reread(self) -> None:
         """Read the numbers again; a view moved by hand stays."""
         before = [shape.text for shape in self.ink if isinstance(shape, TextItem)]
-        size = self.ink.size
         self._read()
-        if self.ink.size != size:
-            self.view = self.view.with_figure(self.ink.size)
+        self.view = replace(self.view, figure=self.ink.size).moved((0.0, 0.0))
         self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, TextItem)]
 
     # ---- time
@@ -407,8 +405,8 @@ class GraphView(Room):
         whole = self.view == View.whole(self.ink.size, self.room)
         self._device = size
         self._lay_out()
-        kept = View(self.view.figure, self.room, self.view.scale, self.view.left, self.view.top)
-        self.view = View.whole(kept.figure, self.room) if whole else kept.moved((0.0, 0.0))
+        kept = replace(self.view, window=self.room).moved((0.0, 0.0))
+        self.view = View.whole(self.ink.size, self.room) if whole else kept
 
     # ---- input
 
