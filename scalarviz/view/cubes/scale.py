@@ -130,11 +130,6 @@ def check_kept(source: Source, quantity: object) -> None:
         )
 
 
-def short_name(name: str) -> str:
-    """Return the short name of an array of the optimiser."""
-    return {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}.get(name, name)
-
-
 # ---- Ranges.
 
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
