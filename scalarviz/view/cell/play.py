@@ -395,11 +395,10 @@ class Play:
 
     def _words(self, bench: Workbench, frame: Frame) -> str:
         """Return the picture's description for screen readers; during training it stays constant."""
-        subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
         shows, step = bench.colouring.shows.words, bench.inside.micro_step
-        return words_of(self._title, subject, frame, shows=shows, micro_step=step)
+        return words_of(self._title, bench.subject, frame, shows=shows, micro_step=step)
 
 
 @cache

@@ -407,9 +407,8 @@ _SQUARE = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], np.float64)
 
 def can_be_outlined(slab: SlabVisual) -> bool:
     """Return whether there are few cubes, and none has a mark or a look that only the shader draws."""
-    count = sum(plate.size for plate in slab.layout.plates)
     marked = slab.atlas.marks or slab.looks or any(map(slab.clips, range(len(slab.layout.plates))))
-    return count <= MOST and not marked
+    return sum(plate.size for plate in slab.layout.plates) <= MOST and not marked
 
 
 def outlined(slab: SlabVisual, camera: Camera, project: Project) -> Sketch:

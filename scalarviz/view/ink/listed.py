@@ -303,8 +303,7 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
                 sketch.shapes.append(Rect(*_box(boxed([x, y, across, down])), *inks, *sizes))
             case "cells", [rects, fills, radius, rings]:
                 own = None if rings is None else np.asarray(rings, np.float32) * scale
-                places = np.asarray(boxed(rects), np.float32)
-                sketch.shapes.append(Cells(places, _rgbs(fills), radius * scale, own))
+                sketch.shapes.append(Cells(np.asarray(boxed(rects), np.float32), _rgbs(fills), radius * scale, own))
             case "lines" | "strokes", [ways, said_colour, width]:
                 ends, ink = placed(ways, 4), colour(said_colour) or "#000000"
                 sketch.lines(ends[:, :2], ends[:, 2:], ink, width * scale, round_ends=kind == "strokes")

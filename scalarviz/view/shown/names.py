@@ -288,9 +288,8 @@ class Selection:
         """Return the selection with a weight added or removed; None if nothing is left."""
         picked = [] if index in self else [(index, 1)]
         for start, count in self.spans:
-            inside = start <= index < start + count
             parts = [(start, index - start), (index + 1, start + count - index - 1)]
-            picked += parts if inside else [(start, count)]
+            picked += parts if start <= index < start + count else [(start, count)]
         spans = joined([span for span in picked if span[1]])
         if not spans:
             return None
