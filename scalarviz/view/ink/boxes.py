@@ -339,9 +339,7 @@ def column_of(places: Places) -> Box | None:
 
 def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
     """Return the panels that `box` leaves free."""
-    if box is None:
-        return places.panels
-    return {name: own for name, own in places.panels.items() if not meet(own, box)}
+    return {name: own for name, own in places.panels.items() if box is None or not meet(own, box)}
 
 
 # ---- The panel of controls: over the side column, so that no cube moves; without one, at the edge.
