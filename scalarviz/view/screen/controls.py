@@ -272,9 +272,7 @@ class ControlsPanel:
 
     def sketch(self) -> Sketch | None:
         """Return the panel, or None while it is not visible."""
-        if not self.open or self.box is None:
-            return None
-        return self._drawn.get(self._look, self._painted)
+        return self._drawn.get(self._look, self._painted) if self.has_place else None
 
     def _painted(self) -> Sketch:
         assert self.box is not None

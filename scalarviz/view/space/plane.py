@@ -70,9 +70,8 @@ def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block
 
 
 def _drawn_shape(weight: tuple[int, ...], maps: tuple[int, ...]) -> tuple[int, ...]:
-    if len(weight) == 2 and weight[1] == prod(maps) and weight[1] > SLIM * weight[0]:
-        return weight[:1] + maps
-    return weight
+    in_tiles = len(weight) == 2 and weight[1] == prod(maps) and weight[1] > SLIM * weight[0]
+    return weight[:1] + maps if in_tiles else weight
 
 
 def conv_row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:

@@ -202,9 +202,8 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
 
 
 def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
-    pictures = []
-    if scene.panels:
-        pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
+    shown = chosen(range(len(record)), PICTURES)
+    pictures = panel_pictures(scene, shown, record.frame, theme, ROOM) if scene.panels else []
     return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=scene)
 
 
