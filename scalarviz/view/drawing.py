@@ -141,8 +141,7 @@ class Drawing:
             Nothing can paint a PNG here.
         """
         target = as_path(path)
-        ending = target.suffix.lower()
-        if ending not in (".svg", ".png"):
+        if target.suffix.lower() not in (".svg", ".png"):
             raise InputError(f"drawing: got the file name {shown(str(path))}; allowed: .svg or .png, such as graph.svg")
         from .out.files import save
 
@@ -346,10 +345,8 @@ class GraphView(Room):
     def _reread(self) -> None:
         """Read the numbers again; a view moved by hand stays."""
         before = [shape.text for shape in self.ink if isinstance(shape, TextItem)]
-        size = self.ink.size
         self._read()
-        if self.ink.size != size:
-            self.view = self.view.with_figure(self.ink.size)
+        self.view = replace(self.view, figure=self.ink.size).moved((0.0, 0.0))
         self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, TextItem)]
 
     # ---- time
@@ -408,8 +405,8 @@ class GraphView(Room):
         whole = self.view == View.whole(self.ink.size, self.room)
         self._device = size
         self._lay_out()
-        kept = View(self.view.figure, self.room, self.view.scale, self.view.left, self.view.top)
-        self.view = View.whole(kept.figure, self.room) if whole else kept.moved((0.0, 0.0))
+        kept = replace(self.view, window=self.room).moved((0.0, 0.0))
+        self.view = View.whole(self.ink.size, self.room) if whole else kept
 
     # ---- input
 
@@ -467,8 +464,7 @@ class GraphView(Room):
             return
         held = set(map(key_of, box.item.held))
         inside = [b for b in self.ink.layout.boxes if not held.isdisjoint(map(key_of, b.item.held))]
-        found = inside or list(self.ink.layout.boxes)
-        corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in found]
+        corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in inside or self.ink.layout.boxes]
         left, top, right, bottom = zip(*corners, strict=True)
         self.view = self.view.showing(self.ink.size, (min(left), min(top), max(right), max(bottom)))
 

@@ -175,8 +175,7 @@ class Touch:
 
     def column(self, places: Places) -> Box | None:
         """Return the inspector's box in the side column, or None without a selection or a column."""
-        free = self.inspector is not None and not self.column_taken
-        found = column_of(places) if free else None
+        found = column_of(places) if self.inspector is not None and not self.column_taken else None
         self._in_column = found is not None
         if found is None or self.inspector is None:
             return None
@@ -264,12 +263,8 @@ class Touch:
 
     def brackets(self, index: int) -> Sketch:
         """Return brackets around the cube of the weight at a flat index."""
-        sketch, cube, theme = Sketch(), self._cube(index), self._bench.theme
-        paths = None
-        if cube is not None:
-            plate, element, share = cube
-            paths = brackets(plate, element, self._bench.camera, self._bench.project, share)
-        if paths:
+        sketch, cube, bench, theme = Sketch(), self._cube(index), self._bench, self._bench.theme
+        if cube is not None and (paths := brackets(cube[0], cube[1], bench.camera, bench.project, cube[2])):
             starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
             sketch.lines(starts, ends, theme.background, 4.6, round_ends=True)
             sketch.lines(starts, ends, theme.selection, 2.6, round_ends=True)
@@ -344,8 +339,7 @@ class Touch:
 
 def plate_of(layout: Layout, index: int) -> Plate | None:
     """Return the plate that shows the weight at a flat index, or None if its layer is not drawn."""
-    found = (p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
-    return next(found, None)
+    return next((p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size), None)
 
 
 def _ground(card: Sketch) -> Box:

@@ -708,8 +708,7 @@ class Workbench:
         over = point is not None and (self.spot_at(point) is not None or self.side.covers(point))
         hit = None if at is None or over else self._hit(at)
         index, before = None if hit is None else hit.flat, (self._asked(), self.side.scale)
-        free = point if index is None else None
-        beside = self.side.hover(free) | self.bar.hover(point)
+        beside = self.side.hover(point if index is None else None) | self.bar.hover(point)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
         self._over_row = hit is not None and index is None
         self._point()

@@ -333,8 +333,7 @@ class Play:
         self.viewer.bench.renew()
         if self._live is not None:
             self._live.frames.mark()
-        frame = self.viewer.shown
-        content: dict[str, object] = {"step": frame.step, "running": self.viewer.playback.running}
+        content: dict[str, object] = {"step": self.viewer.shown.step, "running": self.viewer.playback.running}
         channel.offer(content, self.parts())
         return True
 
@@ -396,11 +395,10 @@ class Play:
 
     def _words(self, bench: Workbench, frame: Frame) -> str:
         """Return the picture's description for screen readers; during training it stays constant."""
-        subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
         shows, step = bench.colouring.shows.words, bench.inside.micro_step
-        return words_of(self._title, subject, frame, shows=shows, micro_step=step)
+        return words_of(self._title, bench.subject, frame, shows=shows, micro_step=step)
 
 
 @cache

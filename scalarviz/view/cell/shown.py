@@ -99,10 +99,6 @@ class Shown:
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
         self.post(content, buffers)
 
-    def _make_play(self) -> Play:
-        kind = PicturePlay if self._pictures else Play
-        return kind(self._viewer, self._room, self.hide, self.controls, self.channel.tell, self.title)
-
     def _viewer(self, size: tuple[int, int]) -> Viewer:
         if self.scene is None:
             bench = bench_of(self.subject, size)
@@ -231,7 +227,8 @@ class Shown:
     def _loop(self, former: threading.Thread | None) -> None:
         try:
             self._replace_others(former)
-            self._play = self._make_play()
+            kind = PicturePlay if self._pictures else Play
+            self._play = kind(self._viewer, self._room, self.hide, self.controls, self.channel.tell, self.title)
             self._waiting.appendleft({"kind": "look", "theme": self.still.theme})
         except Exception as error:  # reported in the cell: nothing else catches it
             self.error = str(error) or type(error).__name__

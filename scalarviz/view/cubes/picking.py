@@ -276,8 +276,7 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project, share
     if not camera.before(corners):
         return None
     outward = _OUTWARD @ plate.axes / plate.pitch
-    faces = corners[_FACES].mean(axis=1)
-    ways = camera.towards_eye(faces)
+    ways = camera.towards_eye(corners[_FACES].mean(axis=1))
     towards = (outward * ways).sum(axis=1) / np.linalg.norm(ways, axis=1)
     # The main face, unless it is turned away: it has the number, and should not change while the scene turns.
     best = 0 if towards[0] > 0.25 else int(np.argmax(towards))
@@ -316,9 +315,8 @@ def grown(ring: Floats, air: float) -> Floats:
     outward = np.stack([edges[:, 1], -edges[:, 0]], axis=1) / lengths[:, None]
     if (outward * (ring + edges / 2 - ring.mean(axis=0))).sum() < 0:
         outward = -outward
-    before = np.roll(outward, 1, axis=0)
     # The corner lies on both moved edges; a sharp one is cut off at twice the distance.
-    bisector = outward + before
+    bisector = outward + np.roll(outward, 1, axis=0)
     reach = np.minimum(2.0 / np.maximum((bisector**2).sum(axis=1), 1e-9), 2.0)
     return np.asarray(ring + air * bisector * reach[:, None])
 
@@ -409,9 +407,8 @@ _SQUARE = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], np.float64)
 
 def can_be_outlined(slab: SlabVisual) -> bool:
     """Return whether there are few cubes, and none has a mark or a look that only the shader draws."""
-    count = sum(plate.size for plate in slab.layout.plates)
     marked = slab.atlas.marks or slab.looks or any(map(slab.clips, range(len(slab.layout.plates))))
-    return count <= MOST and not marked
+    return sum(plate.size for plate in slab.layout.plates) <= MOST and not marked
 
 
 def outlined(slab: SlabVisual, camera: Camera, project: Project) -> Sketch:

@@ -130,11 +130,6 @@ def check_kept(source: Source, quantity: object) -> None:
         )
 
 
-def short_name(name: str) -> str:
-    """Return the short name of an array of the optimiser."""
-    return {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}.get(name, name)
-
-
 # ---- Ranges.
 
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
@@ -306,8 +301,7 @@ class Coloring:
                 weights[tensor.span] = False
             flat, known = flat[weights], known[weights]
         if not known.any():  # there is no range
-            zero = [(0.5, "0")] if shows.signed else []
-            return LegendScale(words, scope, cmap, zero, np.empty(0))
+            return LegendScale(words, scope, cmap, [(0.5, "0")] if shows.signed else [], np.empty(0))
         marks = chosen.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         if self.opened and not self.dark:
             moved = self.quantity == "change" and len(flat) <= FEW  # then faces show the present weights
@@ -318,8 +312,7 @@ class Coloring:
             far = flat[np.isfinite(flat) & (np.abs(flat) > reach)]
             clipped += f", up to {short(far[np.argmax(np.abs(far))])}" if len(far) else ""
             scope = "" if len(far) else scope
-        note = f"{scope} · {clipped}" if scope else clipped
-        return LegendScale(words, note, cmap, labels, marks)
+        return LegendScale(words, f"{scope} · {clipped}" if scope else clipped, cmap, labels, marks)
 
 
 def share_text(share: float) -> str:

@@ -188,8 +188,7 @@ def _beside_cubes(
         return {}
     high = height - top - MARGIN
     about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
-    share = _ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]
-    own = max(_ASIDE[0], share * width)
+    own = max(_ASIDE[0], (_ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]) * width)
     if about is not None:
         return {about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), high))}
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
@@ -340,9 +339,7 @@ def column_of(places: Places) -> Box | None:
 
 def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
     """Return the panels that `box` leaves free."""
-    if box is None:
-        return places.panels
-    return {name: own for name, own in places.panels.items() if not meet(own, box)}
+    return {name: own for name, own in places.panels.items() if box is None or not meet(own, box)}
 
 
 # ---- The panel of controls: over the side column, so that no cube moves; without one, at the edge.

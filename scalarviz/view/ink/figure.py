@@ -151,10 +151,6 @@ class View:
         x, y = self.to_figure(at)
         return self._clamped(at[0] - x * scale, at[1] - y * scale, scale)
 
-    def with_figure(self, figure: tuple[float, float]) -> View:
-        """Return the view with another figure."""
-        return replace(self, figure=figure)._clamped(self.left, self.top, self.scale)
-
     def showing(self, figure: tuple[float, float], part: tuple[float, float, float, float]) -> View:
         """Return a view of another figure with a part (left, top, right, bottom) whole and centred; never enlarged."""
         left, top, right, bottom = part

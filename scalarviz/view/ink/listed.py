@@ -137,8 +137,7 @@ def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
     if share >= 1:
         return pixels
     high, wide = (max(1, round(share * size)) for size in pixels.shape[:2])
-    picture = Image.fromarray(np.ascontiguousarray(pixels))
-    return np.asarray(picture.resize((wide, high), Image.Resampling.BOX))
+    return np.asarray(Image.fromarray(np.ascontiguousarray(pixels)).resize((wide, high), Image.Resampling.BOX))
 
 
 def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:
@@ -153,8 +152,7 @@ def _finite(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
 
 def _digits(colours: NDArray[np.floating]) -> str:
     """Return colours (N, 3) in 0..1 as six digits each; NaN is 0."""
-    parts = np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)
-    return bytes(parts).hex()
+    return bytes(np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)).hex()
 
 
 def short(numbers: ArrayLike) -> list[float]:
@@ -305,8 +303,7 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
                 sketch.shapes.append(Rect(*_box(boxed([x, y, across, down])), *inks, *sizes))
             case "cells", [rects, fills, radius, rings]:
                 own = None if rings is None else np.asarray(rings, np.float32) * scale
-                places = np.asarray(boxed(rects), np.float32)
-                sketch.shapes.append(Cells(places, _rgbs(fills), radius * scale, own))
+                sketch.shapes.append(Cells(np.asarray(boxed(rects), np.float32), _rgbs(fills), radius * scale, own))
             case "lines" | "strokes", [ways, said_colour, width]:
                 ends, ink = placed(ways, 4), colour(said_colour) or "#000000"
                 sketch.lines(ends[:, :2], ends[:, 2:], ink, width * scale, round_ends=kind == "strokes")

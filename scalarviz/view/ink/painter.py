@@ -124,8 +124,7 @@ class Painter:
         if len(viewport) == 2:
             size = viewport
             make = lambda: Backdrop(size, lambda: self.background(ground, glow))  # noqa: E731
-            kept = self._backdrop.get((ground, glow, size), make)
-            return kept.copy()
+            return self._backdrop.get((ground, glow, size), make).copy()
         program = self._ground
         program["u_size"] = self.size
         program["a_position"] = UV * np.array(self.size, np.float32)

@@ -239,9 +239,7 @@ def loss_text(loss: float) -> str:
 
 def _on_cube(value: float, *, signed: bool, decades: bool = False) -> str:
     """Return a number for a cube, zero without decimals, because 0.00 may be a small number."""
-    if value == 0:
-        return "0"
-    return (short if decades else chip_text)(value, signed=signed)
+    return "0" if value == 0 else (short if decades else chip_text)(value, signed=signed)
 
 
 def _brief(value: float, *, signed: bool) -> str:

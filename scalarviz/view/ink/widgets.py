@@ -439,8 +439,7 @@ def drag_handle(box: Box, theme: Theme) -> Sketch:
     sketch.rect(*box, radius=4, stroke=theme.selection)
     middle = y + height / 2
     for end, way in ((x - 8, 4.0), (x + width + 8, -4.0)):
-        path = [(end + way, middle - 4), (end, middle), (end + way, middle + 4)]
-        sketch.polyline(path, theme.selection, 1.6)
+        sketch.polyline([(end + way, middle - 4), (end, middle), (end + way, middle + 4)], theme.selection, 1.6)
     return sketch
 
 

@@ -373,8 +373,7 @@ def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[list
         output = None if last is None else float(frame.activations[last.name][i])
         total = float(frame.activations[linear.name][i])
         name = _name(sample, i) if last is not None or stages[-1] is linear else f"sum {_name(sample, i)}"
-        ways = neuron(name, terms, total, symbol=symbol, output=output, function=function)
-        lines.append(list(ways))
+        lines.append(list(neuron(name, terms, total, symbol=symbol, output=output, function=function)))
     return lines
 
 

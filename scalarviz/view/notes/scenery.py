@@ -76,8 +76,7 @@ class Scenery:
             self._labels = PlanLabels(self.blueprint, window)
         elif layout.spots:
             told = any(isinstance(panel, Features) for panel in subject.panels)  # names the inputs
-            reads = () if told else subject.sample.inputs
-            self._labels = TurnLabels(layout, reads, project, box)
+            self._labels = TurnLabels(layout, () if told else subject.sample.inputs, project, box)
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
             names = called.rows(rows_of(subject.stages)) if subject.stages else {}

@@ -76,8 +76,7 @@ class Window:
         self.view.attach(self)
         self._filter = self._watch_widget()
         events = self.canvas.events
-        happens = "draw resize key_press mouse_press mouse_release mouse_move mouse_wheel"
-        for name in happens.split():
+        for name in ("draw", "resize", "key_press", "mouse_press", "mouse_release", "mouse_move", "mouse_wheel"):
             getattr(events, name).connect(getattr(self, f"_on_{name}"))
         events.mouse_double_click.connect(self._on_mouse_press)  # Qt's second press of a double click
 

@@ -118,11 +118,6 @@ def _filling(bench: Workbench, aspect: float) -> Box:
     return float(middle[0] - wide / 2), float(middle[1] - wide / aspect / 2), float(wide), float(wide / aspect)
 
 
-def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str | Theme, words: str = "") -> Pixels:
-    """Return the picture of a frame, with the second line of its HUD: uint8 (H, W, 3)."""
-    return Easel(subject, size, theme).picture(words, frame=frame)
-
-
 def svg_of_bench(bench: Workbench, title: str = "") -> str:
     """Return the picture as SVG text, with real letters, lines and cubes.
 

@@ -385,8 +385,7 @@ class Taking:
                 self._film.end()
             if self._film.done:
                 self.close()
-        again = self._missed and self._film is not None and self._film.due
-        return again or self.text != before
+        return (self._missed and self._film is not None and self._film.due) or self.text != before
 
     def close(self) -> None:
         """End a film and wait until it is written."""

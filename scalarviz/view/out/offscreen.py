@@ -200,9 +200,8 @@ def _no_display() -> Iterator[None]:
 def _open(backend: str) -> Any:
     from vispy import app
 
-    application = app.Application(backend)
     # without dpi vispy asks the display, and prints to stdout if DISPLAY is invalid
-    canvas = app.Canvas(app=application, size=(16, 16), show=False, autoswap=False, dpi=96.0)
+    canvas = app.Canvas(app=app.Application(backend), size=(16, 16), show=False, autoswap=False, dpi=96.0)
     canvas.set_current()
     gloo.gl.use_gl("gl2")
     if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):

@@ -212,8 +212,6 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
 
 def _narrow(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
     """Return numbers as float32; finite numbers stay finite."""
-    if numbers.dtype == np.float32:
-        return np.asarray(numbers, np.float32)
     return np.where(np.isfinite(numbers), np.clip(numbers, -LARGEST, LARGEST), numbers).astype(np.float32)
 
 

@@ -158,8 +158,7 @@ def _bytes_apart(folded: NDArray[Any]) -> bytes:
 
 def _rounded(table: Float32, largest: int) -> tuple[NDArray[np.int64], Float32]:
     """Return whole numbers of steps (N, T), and each column's step (T,)."""
-    finite = np.isfinite(table)
-    wide = np.where(finite, table, 0).astype(np.float64)
+    wide = np.where(np.isfinite(table), table, 0).astype(np.float64)
     top = np.max(np.abs(wide), axis=0, initial=0.0)
     step = np.maximum((top / largest).astype(np.float32), _TINY)
     low = step.astype(np.float64) * largest < top

@@ -24,7 +24,7 @@ from ..ink.boxes import arrange
 from ..ink.listed import Listed, Record, changes, encoded, short, stored
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
-from ..out.easel import Pixels, picture_of
+from ..out.easel import Easel, Pixels
 from ..out.offscreen import available
 from ..panels.image import AIR
 from ..screen.side import SidePanels
@@ -50,7 +50,7 @@ def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: st
 
     if not can_draw():
         return b""
-    picture = Image.fromarray(picture_of(subject, frame, size, theme))
+    picture = Image.fromarray(Easel(subject, size, theme).picture(frame=frame))
     share, quality = STILL
     small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)
     return encoded(np.asarray(small), "WEBP", quality=quality, method=6)
@@ -98,8 +98,7 @@ def output_of(pixels: Pixels | None, words: str, name: str = "", *, lossless: bo
 def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int = 0) -> str:
     """Return an HTML image that contains its own data; the words are escaped."""
     classed, wide = f'class="{html.escape(name, quote=True)}" ' * bool(name), f' width="{width}"' * bool(width)
-    alt = html.escape(words, quote=True)
-    return f'<img {classed}alt="{alt}"{wide} src="data:{kind};base64,{text_of(data)}">'
+    return f'<img {classed}alt="{html.escape(words, quote=True)}"{wide} src="data:{kind};base64,{text_of(data)}">'
 
 
 # ---- Panels.

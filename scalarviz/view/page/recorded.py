@@ -122,8 +122,7 @@ def html_of(
     if walks is not None:
         parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
-    extra = {"branches.js": lines, "lettered.js": letters}
-    extras = [name for name, there in extra.items() if there]
+    extras = [name for name, there in (("branches.js", lines), ("lettered.js", letters)) if there]
     styles = [name for name, there in (("walked.css", walks), ("lettered.css", letters)) if there]
     loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
@@ -292,10 +291,8 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
     earlier losses.
     """
     record = source.record
-    own, kept = record.branch, dict[int, int]()  # row of the page by frame id in the file
-    wanted = record.shapes(shown[-1])
-    for k in shown:
-        kept[int(record.entry(k, "id"))] = len(kept)
+    own, wanted = record.branch, record.shapes(shown[-1])
+    kept = {int(record.entry(k, "id")): row for row, k in enumerate(shown)}  # row of the page by frame id in the file
     passed = {int(record.entry(k, "id")) for k in range(len(record))}
     others = [branch.number for branch in record.branches if branch.number != own][-LEFT:]
     share, places, lines = most // max(len(others), 1), list[Place](), list[dict[str, Any]]()
@@ -392,11 +389,8 @@ def walks_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # steps that cannot be read are left out
                     continue
-                key = (
-                    alone,
-                    [(one.phase, one.stage, one.other_calls, *one.units, "of", *one.weights) for one in walk.steps],
-                )
-                if key not in known:
+                own = [(one.phase, one.stage, one.other_calls, *one.units, "of", *one.weights) for one in walk.steps]
+                if (key := (alone, own)) not in known:
                     known.append(key)
                     plans.append(_plan(walk, opened, cubes))
                 walks.append({"frame": number, **_walk_data(walk, opened, known.index(key), height)})

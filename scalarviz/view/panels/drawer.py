@@ -101,8 +101,7 @@ class Ground:
     @property
     def answered(self) -> bool:
         """True if the network's output may be shown; inside a step only after it was computed."""
-        last = () if self.opened_step is None else self.subject.stages[-1:]
-        step = self.opened_step
+        step, last = self.opened_step, self.subject.stages[-1:]
         return step is None or all(np.all(step.reached.get(stage.name, True)) for stage in last)
 
     def set_opened_step(self, inner: OpenedStep | None) -> bool:

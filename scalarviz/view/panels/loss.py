@@ -171,8 +171,7 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
         return
     lefts, tops = np.linspace(x + width - 8 - wide, x + 8, 7), np.linspace(y + 6, y + height - high - 6, 7)
     found = [(left, top) for left in lefts[[0, -1, *range(1, 6)]] for top in tops[[0, -1, *range(1, 6)]]]
-    corners = [found[k] for k in (0, 8, 7, 1)]
-    places = np.array([*corners, *found])
+    places = np.array([*(found[k] for k in (0, 8, 7, 1)), *found])
     pixels = np.arange(x, x + width)
     middles, cost = places[:, :, None] + np.array([[wide / 2], [high / 2]]), np.zeros(len(places))
     for worth, path in ((_BESIDE if number else 1.0, path) for own in paths for number, path in enumerate(own)):

@@ -530,9 +530,8 @@ class FeaturesDrawer(Drawer[Features]):
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Return the column, and a line from each active feature to its row of cubes; cached."""
-        subject = self.ground.subject
         hands = self._on, tuple(self._rows), self._hovered_feature, self._switches
-        key = setting, self.ground.theme, *hands, subject.tensors
+        key = setting, self.ground.theme, *hands, self.ground.subject.tensors
         found = self._drawn.get(key, lambda: self._column(setting))
         self.spots = [spot for sketch in found for spot in sketch.spots]
         return found
@@ -590,8 +589,7 @@ class FeaturesDrawer(Drawer[Features]):
         x, y = (float(v) for v in project(edge[None])[0])
         if x > start[0] + 8:  # level at both ends: it rises left of the word beside the biases
             first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
-            way = [start, (first, start[1]), (last, y), (x, y)]
-            sketch.polyline(np.array(way), self.ground.theme.flow, 1.4)
+            sketch.polyline(np.array([start, (first, start[1]), (last, y), (x, y)]), self.ground.theme.flow, 1.4)
 
     def _painted(self) -> NDArray[np.uint8]:
         """Return every feature twice side by side, bright and dim."""

@@ -156,8 +156,7 @@ class TreeDrawer(Drawer[GradientTree]):
         self._when = ""  # the moment of the weights that the loss is of
         stages = ground.subject.stages
         if fits(stages):
-            frame = ground.subject.frame()
-            self.most = _HEAD + sum(row.height for row in rows_of(stages, frame, {}))
+            self.most = _HEAD + sum(row.height for row in rows_of(stages, ground.subject.frame(), {}))
             self.height = self.within = min(self.most, _LARGEST)
         else:
             self.height = 60.0

@@ -459,8 +459,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         """Return colours (N, 3) in 0..1: the full range of the map, or the classes' own."""
         count = len(self.panel.classes)
         if not count:
-            shades = signed_shades(targets[:, None], self.panel.span, self.ground.theme)
-            return np.asarray(shades[:, 0] / 255.0)
+            return np.asarray(signed_shades(targets[:, None], self.panel.span, self.ground.theme)[:, 0] / 255.0)
         numbers = np.nan_to_num(targets.astype(float)).astype(int)
         return np.asarray(class_colours(count)[np.clip(numbers, 0, count - 1)])
 
@@ -538,8 +537,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         """Draw a swatch and a name for each colour."""
         (x, _, width, _), (_, y, _, high), panel = box, self._map, self.panel
         theme, base = self.ground.theme, y + high + _AXIS + 14
-        colours = self._inks(np.arange(len(panel.classes)) if panel.classes else np.array(panel.span))
-        inks = iter(colours)
+        inks = iter(self._inks(np.arange(len(panel.classes)) if panel.classes else np.array(panel.span)))
         for row, names in enumerate(self._rows(width)):
             at, room = x, width - (self.toggles[HARD].width + _BETWEEN if self._hands and not row else 0.0)
             for name in names:
@@ -589,8 +587,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     def _says(self, moment: Moment, place: Point) -> str:
         """Return the network's answer at a place."""
-        made = moment.predict(self.panel.inputs(np.array([place])))
-        found = answers(self.panel, moment, made)[0]
+        found = answers(self.panel, moment, moment.predict(self.panel.inputs(np.array([place]))))[0]
         if not self.panel.classes:
             return number(float(found[0]), 3, signed=self.panel.span[0] < 0)
         if not np.isfinite(found).all():

@@ -162,10 +162,8 @@ def _texts(row: LayerRow) -> tuple[str, ...]:
 
 def _footnotes(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list[str]:
     """Return the samples and the moment of the numbers."""
-    said = []
     words = gradient_words(subject, frame)
-    if words:
-        said.append(f"gradient and update: {words}")
+    said = [f"gradient and update: {words}"] if words else []
     samples = 0 if frame.units is None else frame.units.samples
     when = "" if frame.units_step in (None, frame.step) else f", as of step {frame.units_step:,}"
     of = f"the first {samples:,} samples{when}" if samples else "the samples"

@@ -21,13 +21,14 @@ from ...run.opened.passes import Terms
 from ...run.opened.rule import Update
 from ...run.run import Run
 from ...scalar.emit import float16
-from ..cubes.scale import short_name
 from ..ink.text import EXACT, MINUS, Printed, decimals, descent, factor, figure, number, product, rounds_to, significant
 from ..panels.drawer import BEFORE, Floats, batch_of, noun
 from ..shown.subject import Subject
 
 LISTED = 8
 """Most terms with a line of their own."""
+SHORT_NAMES = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}
+"""Short names of the optimiser's arrays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +68,7 @@ class Account:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The optimiser's state as text, by name."""
-        return [(short_name(name), figure(number)) for name, number in self.state]
+        return [(SHORT_NAMES.get(name, name), figure(number)) for name, number in self.state]
 
     @property
     def descent(self) -> str:

@@ -256,8 +256,7 @@ class ControlsPanel:
     @property
     def _last(self) -> int:
         """One past the last row that is fully visible."""
-        seen = accumulate(self._high[self._first :])
-        last = self._first + sum(high <= self._height + 0.5 for high in seen)
+        last = self._first + sum(high <= self._height + 0.5 for high in accumulate(self._high[self._first :]))
         if last > self._first and self._rows[last - 1].look == "rule":  # a rule at the end separates nothing
             last -= 1
         return last
@@ -273,9 +272,7 @@ class ControlsPanel:
 
     def sketch(self) -> Sketch | None:
         """Return the panel, or None while it is not visible."""
-        if not self.open or self.box is None:
-            return None
-        return self._drawn.get(self._look, self._painted)
+        return self._drawn.get(self._look, self._painted) if self.has_place else None
 
     def _painted(self) -> Sketch:
         assert self.box is not None

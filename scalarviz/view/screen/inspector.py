@@ -247,14 +247,12 @@ def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> 
     line = round(page.y + 3)
     sketch.line((page.x + _BAR, line), (page.right, line), theme.flow, 1.0)
     page.y += 4
-    equal = "=" if book.exact else "≈"
+    left, equal = "sum", "=" if book.exact else "≈"
     if account.divisor != 1:
         unit = f"  (in {book.unit})" if book.unit else ""
         _sum_row(page, f"sum{unit}", signed(book.total.text), theme.text2)
-        by = f"÷ {account.divisor:,.10g}"
-        _sum_row(page, f"{by} {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
-    else:
-        _sum_row(page, f"sum {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
+        left = f"÷ {account.divisor:,.10g}"
+    _sum_row(page, f"{left} {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
     page.y += 4
 
 
@@ -317,8 +315,7 @@ def _colour(numbers: NDArray[np.floating]) -> NDArray[np.float64]:
 @lru_cache(maxsize=64)
 def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
     """Return an image of ink 0..1 on the theme's ground; equal numbers give the same array, uploaded once."""
-    ink = np.frombuffer(numbers).reshape(side, side)
-    shade = np.clip(np.nan_to_num(ink), 0.0, 1.0)
+    shade = np.clip(np.nan_to_num(np.frombuffer(numbers).reshape(side, side)), 0.0, 1.0)
     grey = np.round(255 * (shade if theme == "dark" else 1.0 - shade)).astype(np.uint8)
     return np.repeat(grey[:, :, None], 3, axis=2)
 

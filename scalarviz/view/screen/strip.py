@@ -236,15 +236,14 @@ class Strip:
         scale = self._colouring.legend()
         about = quantity_words(self._colouring.quantity, self._subject, frame) if about is None else about
         about = about or ("" if self._subject.source.counted else self.sizing.words())  # otherwise the HUD says it
-        about = "" if self._colouring.dark else about
-        if about:  # the samples are more useful than the ticks
+        dark = self._colouring.dark
+        if about and not dark:  # the samples are more useful than the ticks
             clipped = scale.note.rpartition(" · ")[2]
             log = " · log" if self._colouring.range.scale == "symlog" else ""  # kept longer than the clipped part
             texts = [f"{text}{log}" for text in (about, about.rpartition(", ")[2])]
             notes = [*(f"{text} · {clipped}" for text in texts), *texts, log[3:] or scale.note]
             room = box[2] - measure(scale.title, TITLE, True) - 16
             scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
-        dark = self._colouring.dark
         return legend(box, self._theme, scale, self._bar("dark" if dark else "value", box[2], scale.cmap))
 
     def rows(self, box: Box) -> Sketch:
@@ -422,11 +421,10 @@ class StoryLines:
         """
         self.sketches, self.beside = [], None
         if self.text is not None and free and places.strip is not None:
-            between = places.time if bar else None
             keys = None if theme.presenter else places.keys  # the presenter theme uses its margin
             if keys is None and places.time is not None and not bar:  # the presenter theme, without a line of keys
                 keys = places.time[1] + places.time[3] - 6.0
-            self.sketches = [self._sketch(self.text, places.strip, keys, between, theme)]
+            self.sketches = [self._sketch(self.text, places.strip, keys, places.time if bar else None, theme)]
 
     def _sketch(self, told: StoryText, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
         sketch, (left, top, width, height) = Sketch(), strip

@@ -92,8 +92,7 @@ class Names:
         path = _CALL.sub("", stage.name)
         parts = [part for part in path.split(".") if not part.isdecimal()]  # a number is a place in a list, not a name
         given = stage.weight is not None and parts not in ([], [""], ["output"], ["layers"])
-        title = planned.get(f"{path}.weight", "")
-        return title or (" ".join(parts) if given else in_words(stage.kind))
+        return planned.get(f"{path}.weight", "") or (" ".join(parts) if given else in_words(stage.kind))
 
     def _tensor_title(self, tensor: Tensor, stages: dict[str, str]) -> str:
         path, _, part = tensor.name.rpartition(".")
@@ -289,9 +288,8 @@ class Selection:
         """Return the selection with a weight added or removed; None if nothing is left."""
         picked = [] if index in self else [(index, 1)]
         for start, count in self.spans:
-            inside = start <= index < start + count
             parts = [(start, index - start), (index + 1, start + count - index - 1)]
-            picked += parts if inside else [(start, count)]
+            picked += parts if start <= index < start + count else [(start, count)]
         spans = joined([span for span in picked if span[1]])
         if not spans:
             return None

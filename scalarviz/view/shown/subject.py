@@ -361,10 +361,9 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 def recorded_subject(source: RecordedSource) -> Subject:
     """Return the subject of a recording, with the recorded probe sample."""
     about, probe = source.record.about, source.probe
-    sample = recorded_sample(source)
     given = None if probe is None else probe.copy()
     panels = (*_recorded_panels(source), LossCurve() if about.optimizer else LOOP_CURVE)
-    return Subject(source, probe, sample, panels, given, about.plan, about.whole_loss)
+    return Subject(source, probe, recorded_sample(source), panels, given, about.plan, about.whole_loss)
 
 
 def recorded_sample(source: RecordedSource) -> Sample:
@@ -580,6 +579,5 @@ def holding(ahead: Forecast | None, frame: Frame) -> Forecast | None:
         return ahead
     low, high = float(losses.min()), float(losses.max())
     if ahead is None:
-        first = int(past.curve.step[0])
-        return Forecast(first, past.newest, low, high)
+        return Forecast(int(past.curve.step[0]), past.newest, low, high)
     return replace(ahead, last=max(ahead.last, past.newest), low=min(ahead.low, low), high=max(ahead.high, high))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from math import log, prod
 
@@ -223,7 +223,7 @@ class _Picture:
     def __init__(self, network: _Network, box: Rect, high: float, detail: int, cube: float) -> None:
         self.network, self.box, self.high, self.detail, self.cube = network, box, high, detail, cube
         self.lines: list[_Line] = []
-        self._widths: dict[int, tuple[float, float]] = {}
+        self._width = cache(self._measured)
         self._sizes: dict[str, tuple[float, float]] = {}
 
     # ---- sizes
@@ -250,13 +250,8 @@ class _Picture:
             return 2 * SUM
         return max(sum(self._size(tensor)[1] + BESIDE for tensor in column) - BESIDE for column in columns)
 
-    def _width(self, k: int) -> tuple[float, float]:
-        """Return the width of an item in pixels, and with the part of its name that must have room."""
-        if k not in self._widths:
-            self._widths[k] = self._measured(k)
-        return self._widths[k]
-
     def _measured(self, k: int) -> tuple[float, float]:
+        """Return the width of an item in pixels, and with the part of its name that must have room."""
         item, columns = self.network.items[k], self.network.columns[k]
         if not columns:
             own = max(measure(text, LABEL, bold) for text, bold in self.network.item_lines(k))
@@ -315,9 +310,7 @@ class _Picture:
             ends = np.cumsum([0, *map(len, broken)])
             self.lines += [_Line(block[a:b], network.titles[name] if not k else "", like)
                            for k, (a, b) in enumerate(pairwise(ends))]  # fmt: skip
-        if not self._place(count, wide, left):
-            return None
-        return len(self.lines) == len(network.blocks)
+        return len(self.lines) == len(network.blocks) if self._place(count, wide, left) else None
 
     def _place(self, count: int, wide: float, left: float) -> bool:
         """Place every line; return whether all fit."""

@@ -54,8 +54,7 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
         elif stage.outputs != layers[-1].outputs:
             return []  # another size than its input: needs a row of its own
         else:
-            last = layers[-1]
-            layers[-1] = replace(last, row=stage.name)
+            layers[-1] = replace(layers[-1], row=stage.name)
     return layers if covered == {t.name for t in tensors} else []
 
 
@@ -205,8 +204,7 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
             place = place + max(clear, style.steps[1]) * FLOW + 1.65 * DOWN
             place = place + _lowered(row, place, style) * DOWN
         down = not down
-    room = inner(box, 92, 48, 75, 11 if style is STAIRS else 44)
-    return build.layout("mlp", size, room, box)
+    return build.layout("mlp", size, inner(box, 92, 48, 75, 11 if style is STAIRS else 44), box)
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:

@@ -324,8 +324,7 @@ def _stack_boxes(slot: _Slot, inner: Rect, scale: float) -> None:
         slot.boxes = [(slot.x, top + NAME, slot.width, high - NAME)]
         return
     sizes = [(p.columns * _WIDE * scale, (p.rows * _HIGH + p.columns * _SLOPE) * scale) for p in slot.parts]
-    used = sum(size[1] + NAME for size in sizes)
-    spare = high - used - AIR * (len(sizes) - 1)
+    spare = high - sum(size[1] + NAME for size in sizes) - AIR * (len(sizes) - 1)
     air = AIR + (spare / (len(sizes) - 1) if len(sizes) > 2 else min(spare, 2.0 * AIR))
     y = top + (0.5 * spare if len(sizes) == 1 and spare > ALONE * high else 0.0)
     for wide, tall in sizes:

@@ -70,9 +70,8 @@ def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block
 
 
 def _drawn_shape(weight: tuple[int, ...], maps: tuple[int, ...]) -> tuple[int, ...]:
-    if len(weight) == 2 and weight[1] == prod(maps) and weight[1] > SLIM * weight[0]:
-        return weight[:1] + maps
-    return weight
+    in_tiles = len(weight) == 2 and weight[1] == prod(maps) and weight[1] > SLIM * weight[0]
+    return weight[:1] + maps if in_tiles else weight
 
 
 def conv_row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
@@ -99,10 +98,9 @@ def _row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
         new = _maps(block) if block.maps is not None else _weights(block)
         corners = np.concatenate([p.corners for p in new])
         left, right = corners[:, 1].max(), corners[:, 1].min()  # across is -y
-        placed = [p.moved((across + left) * ACROSS) for p in new]
         if plates:
             lines.append(np.array([[(across - GAP + 0.6) * ACROSS, (across - 0.6) * ACROSS]]))
-        plates += placed
+        plates += [p.moved((across + left) * ACROSS) for p in new]
         across += left - right + GAP
     return laid("big", fitted(plates, size, inner(box, 40, 62, 40, 26), *CONV_ANGLES), plates, box, lines)
 
@@ -165,8 +163,7 @@ class _Group:
         for tensor in self.tensors:
             strip = len(tensor.shape) <= 1 and tensor.size <= TALLEST
             kind: Kind = "bias" if tensor.role == "bias" else "weight"
-            plate = plate_for(tensor, kind, (0, 0, 0), OUTPUTS_DOWN, HALF, strip=strip)
-            at = self._add_plate(plate, at)
+            at = self._add_plate(plate_for(tensor, kind, (0, 0, 0), OUTPUTS_DOWN, HALF, strip=strip), at)
         if self.count:
             origin, strip = np.zeros(3), self.count <= TALLEST
             row = row_plate(self.name, self.count, origin, OUTPUTS_DOWN, HALF, GRAPH_DEPTH, strip)

@@ -202,16 +202,14 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
 
 
 def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
-    pictures = []
-    if scene.panels:
-        pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
+    shown = chosen(range(len(record)), PICTURES)
+    pictures = panel_pictures(scene, shown, record.frame, theme, ROOM) if scene.panels else []
     return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=scene)
 
 
 def scripts_of(page: str) -> set[str]:
     """Return the hashes in a page's script policy; a page around it has to allow them too."""
-    policy = page.partition("Content-Security-Policy")[2].partition("style-src")[0]
-    return set(_HASH.findall(policy))
+    return set(_HASH.findall(page.partition("Content-Security-Policy")[2].partition("style-src")[0]))
 
 
 # ---- The tables of a report: quartiles by option, and all runs.

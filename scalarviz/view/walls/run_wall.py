@@ -314,8 +314,7 @@ class RunWall(Wall):
         def build(given: Mapping[str, object]) -> BuiltScene:
             scene = self.runs.standing(result)
             if not isinstance(scene, Scene):
-                said = "this run cannot continue: its file has weights, but no network"
-                raise InputError(said)
+                raise InputError("this run cannot continue: its file has weights, but no network")
             return BuiltScene(scene, max(result.steps, 1), DURATION)
 
         return SceneEntry(name, "", build, remark=DOT.join(filter(None, (name, ended))))

@@ -367,11 +367,6 @@ class Station:
         """Return the sentence after this many seconds."""
         return next((words for since, words in reversed(self.says) if since <= seconds), "")
 
-    @property
-    def before(self) -> str:
-        """The remark about training before the station."""
-        return f"trained {self.trained:,} steps before" if self.trained else ""
-
 
 def repeated(first: float, gap: float, count: int, action: str, value: int | None = None) -> tuple[TimedAction, ...]:
     """Return the same action several times, every `gap` seconds from `first` on."""
@@ -510,7 +505,8 @@ class Tour(LiveView):
         after = margin + measure(counted, LABEL) + 12
         sketch.text(after, first, station.headline, head, theme.text1, bold=True)
         after += measure(station.headline, head, True) + 14
-        remark = "preparing the next one" if self._goal is not None else station.before
+        trained_before = f"trained {station.trained:,} steps before" if station.trained else ""
+        remark = "preparing the next one" if self._goal is not None else trained_before
         if after + measure(remark, LABEL) <= right:
             sketch.text(after, first, remark, LABEL, theme.text2)
         said = next(iter(wrapped(station.sentence(self._time), wide - 2 * margin, text)), "")

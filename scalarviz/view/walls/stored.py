@@ -47,8 +47,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     items = _items(paths[0], stored[0], [*arrays[0]])
     if len(paths) == 1:
         return Subject(Stored(arrays[0], names[0]), panels=(Histogram(),), items=items)
-    found = matched(*arrays)
-    arrays[1] = _by_their_names(arrays[1], found)
+    arrays[1] = _by_their_names(arrays[1], matched(*arrays))
     a, b = (Stored(own, name) for own, name in zip(arrays, names, strict=True))
     return replace(pair_subject(StoredPair(a, b, (names[0], names[1]))), items=items)
 
@@ -61,7 +60,7 @@ def _items(path: Path, file: Read, printed: Sequence[str]) -> tuple[Item, ...]:
 
     called = dict(zip(file.arrays, printed, strict=True))
     names = {name: called[known] for name, known in file.called.items() if known in called}
-    return items_of(file.graph, names, shapes_of(path))
+    return _Items(file.graph, names, shapes_of(path)).build()
 
 
 def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> dict[str, Float]:
@@ -300,17 +299,14 @@ class _Value(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-def items_of(graph: Graph, names: Mapping[str, str], shapes: Mapping[str, Shape]) -> tuple[Item, ...]:
-    """Return layers, joins, inputs and outputs in the order of computation.
+@dataclass
+class _Items:
+    """Layers, joins, inputs and outputs in the order of computation.
 
     `names` maps the graph's names to those of the drawn tensors; `shapes` are the known shapes of intermediate arrays.
     Tensors that no node reads come last.
     """
-    return _Items(graph, names, shapes).build()
 
-
-@dataclass
-class _Items:
     graph: Graph
     names: Mapping[str, str]
     shapes: Mapping[str, Shape]

@@ -7,11 +7,10 @@ It knows scenes only as `SceneEntry` objects and builds them in threads, because
 from __future__ import annotations
 
 import math
-import threading
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
@@ -64,15 +63,9 @@ Made = TypeVar("Made")
 
 def build_in_thread(make: Callable[[], Made]) -> Future[Made]:
     """Build something in a thread. It cannot be interrupted: the program ends only after it."""
-    future: Future[Made] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(make())
-        except BaseException as error:  # reported where the result is used
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="scalarviz-building").start()
+    builder = ThreadPoolExecutor(1, "scalarviz-building")
+    future = builder.submit(make)
+    builder.shutdown(wait=False)
     return future
 
 

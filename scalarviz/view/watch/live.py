@@ -266,8 +266,7 @@ class LiveView(Viewer):
     def teach(self, edit: Edit, gesture: str) -> None:
         """Make a panel's edit at the next boundary; a paused run then trains on what was taught."""
         self.worker.do(edit, gesture=gesture)
-        taught = isinstance(edit, AddSamples | SetTargets)
-        if taught and (not self.playback.running or self._lesson is not None):
+        if isinstance(edit, AddSamples | SetTargets) and (not self.playback.running or self._lesson is not None):
             end = self.playback.end if self._lesson is None else self._lesson.end
             self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step, end)
             self.playback.end = self._lesson.last
@@ -434,8 +433,9 @@ class StoryTelling:
         self._begun: float | None = None  # the clock at the first step
         self._stood: tuple[Frame, float] | None = None  # the frame at the end, and when it was reached
         here = ActionContext(view.bench.subject)
-        self._opening = StoryText(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
         self._weights = scene.run.n_weights
+        begins = _caps(here, (("toggle_run", "begin"), ("step", "one step"), ("toggle_help", "all keys")))
+        self._opening = StoryText(self._story.opening(self._weights), self._story.sentence, begins)
         self._opened_with: Frame | None = None  # the frame that the opening describes
         self._ending: StoryText | None = None
         self._end_caps = ending_caps(here)
@@ -470,8 +470,7 @@ class StoryTelling:
         self._weights += len(frame.values) - len(self._opened_with.values)
         self._opened_with = frame
         sentence = self._asked(story.anew, frame, "anew", old.sentence)
-        headline = story.opening(self._weights)
-        self._opening = replace(old, headline=headline, sentence=sentence or old.sentence)
+        self._opening = replace(old, headline=story.opening(self._weights), sentence=sentence or old.sentence)
 
     def _opened(self) -> StoryText | None:
         """Return the opening; it fades after the start."""
@@ -510,8 +509,7 @@ class StoryTelling:
             return StoryText(f"Diverged to loss {loss_text(told)}.", said or advice, self._end_caps)
         if not reached:
             return StoryText(f"Stopped at loss {loss_text(told)}.", said, self._end_caps)
-        fall = loss_text(first), loss_text(told)
-        return StoryText("Learnt.", said, self._end_caps, fall)
+        return StoryText("Learnt.", said, self._end_caps, (loss_text(first), loss_text(told)))
 
     def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:
         """Return what a function of the story says about the frame; `other` if there is none or if it raises."""
@@ -532,11 +530,6 @@ def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
     count = max(1, min(batches, len(losses) // 4))
     first, last = float(np.mean(losses[:count])), float(np.mean(losses[-count:]))
     return bool(np.isfinite(last) and last <= first - fall * abs(first))
-
-
-def opening_caps(here: ActionContext) -> tuple[Cap, ...]:
-    """Return the key caps before the first step."""
-    return _caps(here, (("toggle_run", "begin"), ("step", "one step"), ("toggle_help", "all keys")))
 
 
 def ending_caps(here: ActionContext) -> tuple[Cap, ...]:
@@ -635,11 +628,9 @@ class BreakpointPrompt:
         return True
 
     def _enter(self, text: str) -> None:
-        if not text:
-            self.typed = None
-            return
         try:
-            self.apply(text)
+            if text:
+                self.apply(text)
         except ScalarvizError as error:
             first = str(error).partition("\n")[0]
             said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text is shown before it

@@ -80,9 +80,8 @@ def pace(
         return stops
     if len(rehearsal.loss) != total_steps:
         raise InputError(f"rehearsal: got {len(rehearsal.loss)} steps; allowed: {total_steps}, as many as the film has")
-    shown = _shown(rehearsal, stops)
     moving = frames - round(rest * frames)
-    table = np.interp(np.linspace(0, 1, moving), shown, np.arange(total_steps + 1))
+    table = np.interp(np.linspace(0, 1, moving), _shown(rehearsal, stops), np.arange(total_steps + 1))
     steps: NDArray[np.int64] = np.rint(np.append(table, np.full(frames - moving, total_steps))).astype(np.int64)
     return steps
 
@@ -124,8 +123,7 @@ def _shown(rehearsal: Rehearsal, stops: NDArray[np.int64]) -> NDArray[np.float64
     """Return the share of all visible change up to each step, rising from 0 to 1, shape (steps + 1,)."""
     steps = np.arange(len(rehearsal.loss) + 1)
     last = np.flatnonzero(np.diff(stops, prepend=-1))  # the first frame of each step shown
-    by_steps = np.interp(steps, stops[last], last / (len(stops) - 1))
-    parts = [(1 - LOSS - WAY, by_steps)]
+    parts = [(1 - LOSS - WAY, np.interp(steps, stops[last], last / (len(stops) - 1)))]
     way = np.interp(steps, rehearsal.marks, rehearsal.distances)
     for weight, seen in ((LOSS, fallen(rehearsal.loss, mean=not rehearsal.all_samples)), (WAY, way)):
         if np.isfinite(seen).all() and seen[-1] > 0:

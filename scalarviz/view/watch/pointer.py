@@ -230,9 +230,7 @@ class Pointer:
         `notches` count to the right and up. With Shift both directions count, because macOS and
         browsers turn the wheel sideways then.
         """
-        across, up = notches
-        viewer = self._viewer
-        bench = viewer.bench
+        viewer, bench, (across, up) = self._viewer, self._viewer.bench, notches
         if bench.touch.help:
             return
         if viewer.desk is not None and viewer.desk.scroll(bench.to_logical(at), up):

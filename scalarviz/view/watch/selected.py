@@ -40,7 +40,8 @@ class SelectedWeights:
         self.handlers: dict[str, Callable[..., object]] = {
             "type_value": self.type_value, "find_sign": self.find_sign, "select_more": self._select_more,
             "nudge_up": partial(self._nudge, +1.0), "nudge_down": partial(self._nudge, -1.0),
-            "freeze": self._freeze, "zero": self._zero,
+            "freeze": self._freeze,
+            "zero": partial(self._edit_spans, lambda start, count: SetWeights(start, np.zeros(count)), "zero"),
             "halve": partial(self._scale, 0.5), "double": partial(self._scale, 2.0),
             "redraw": lambda: viewer.change(RedrawWeights(self._selection.spans, self._selection.words)),
         }  # fmt: skip
@@ -62,8 +63,7 @@ class SelectedWeights:
         selection = self._selection
         parts = [one for one in parts_of(self._viewer.bench.subject, selection.main) if one.kind != "column"]
         larger = [one for one in parts if one.count > selection.count]
-        chosen = larger[-1] if larger else parts[-1]
-        self._viewer.bench.select(chosen)
+        self._viewer.bench.select(larger[-1] if larger else parts[-1])
 
     def select_part(self, kind: str, main: int | None = None) -> None:
         """Select the part of a kind around a weight; a part that is no larger than a smaller kind becomes that."""
@@ -83,8 +83,7 @@ class SelectedWeights:
             self._show_sample(int(spot.value))
         elif spot.name == "moment":
             first, last = (int(step) for step in str(spot.value).split())
-            share = (at[0] - spot.box[0]) / spot.box[2]
-            self._viewer.travels.go(first + round(share * (last - first)))
+            self._viewer.travels.go(first + round((at[0] - spot.box[0]) / spot.box[2] * (last - first)))
         elif spot.name != "type":  # a double click types a value: a single click may start a drag
             self._viewer.send(spot.name)
 
@@ -139,9 +138,6 @@ class SelectedWeights:
         """Freeze the selection, or unfreeze it if all of it is frozen."""
         frozen = not self._selection.numbers_of(self._viewer.shown.frozen).all()
         self._edit_spans(lambda start, count: SetFrozen(start, np.full(count, frozen)), "freeze" if frozen else "free")
-
-    def _zero(self) -> None:
-        self._edit_spans(lambda start, count: SetWeights(start, np.zeros(count)), "zero")
 
     def _scale(self, factor: float) -> None:
         self._viewer.change(ScaleWeights(self._selection.spans, factor, self._selection.words))

@@ -252,8 +252,7 @@ class Travels:
             self.go(self._dragged)
         journey = self._guide.journey_progress
         if self.goal is not None and journey is not None and clock - self._set_out >= SLOW:
-            part = f"{100 * journey:.0f} %"
-            self._viewer.say(f"Going to step {self.goal:,}: {part} (Esc cancels)", 0.25)
+            self._viewer.say(f"Going to step {self.goal:,}: {100 * journey:.0f} % (Esc cancels)", 0.25)
         self._watch_branches()
         if not self._guide.moving and not self._asked and self._dragged is None:
             self._arrived()

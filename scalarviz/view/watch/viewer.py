@@ -188,8 +188,7 @@ class Viewer(Guest):
 
     def ask_run(self, function: Callable[[Run], object], then: Take, failed: Take | None = None) -> None:
         """Call a function with the run between two steps; pass the answer to `then`, or the error to `failed`."""
-        said = failed or (lambda error: self.say(str(error)))
-        self._waiting.append((self._source.ask(function), then, said))
+        self._waiting.append((self._source.ask(function), then, failed or (lambda error: self.say(str(error)))))
         if not self.trains:  # otherwise answers are taken between two ticks, never during a request
             self._take_answers()
 
