@@ -87,7 +87,7 @@ PLACES = {
         )
     },
     "math, recorded": (lambda: sv.trace(lambda x: [math.sin(x[0])], 1), sv.ScalarvizError, "sv.sin"),
-    "nothing returned": (lambda: sv.trace(lambda x: None, 1), InputError, "Value", "NoneType"),
+    "nothing returned": (lambda: sv.trace(lambda x: None, 1), InputError, "Value", "None"),
     "None in a list": (lambda: sv.trace(lambda x: [None], 1), TypeMismatchError),
     "negative inputs": (lambda: sv.trace(lambda x: x[0], -1), InputError, -1),
 }

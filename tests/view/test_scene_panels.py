@@ -175,7 +175,7 @@ GREY, board, pad, curve = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 
     "LossCurve('a', 'test')": (TypeMismatchError, "TestCurve or HeldOut or None", "got str"),
     "curve('t', X, X[:3])": (InputError, "(60, 2) and (3, 2)"), "curve('t', X[:0], X[:0])": (InputError, "(0, 2)"),
     "Image('t', PIXELS)": (TypeMismatchError, "a function", "ndarray"),
-    "Image(None, print)": (TypeMismatchError, "title", "NoneType"),
+    "Image(None, print)": (TypeMismatchError, "title", "None"),
     "Table('t', [('a',), 'b'])": (InputError, "row 1"), "Table('t', 3)": (InputError, "got int 3"),
     "Table('t', [('a', 'b')], heads=('x',))": (InputError, "row 0 has 2 words; allowed: 1"),
     "Table('t', [], heads='x')": (TypeMismatchError, "heads"), "Table('t', [()])": (InputError, "row 0 has 0 words"),
@@ -193,7 +193,7 @@ GREY, board, pad, curve = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 
     "sv.view.register_panel(Panel, BarDrawer)": (TypeMismatchError, "kind", "Panel"),
     "sv.view.register_panel(Bar(0.5), BarDrawer)": (TypeMismatchError, "kind", "got Bar"),
     "sv.view.register_panel(Bar, int)": (TypeMismatchError, "drawer", "Drawer", "int"),
-    "sv.view.register_panel(Bar, None)": (TypeMismatchError, "drawer", "NoneType"),
+    "sv.view.register_panel(Bar, None)": (TypeMismatchError, "drawer", "None"),
     "sv.view.register_panel(LossCurve, BarDrawer)": (TypeMismatchError, "LossCurve", "subclass it"),
 }, globals())  # fmt: skip
 def test_what_is_refused(refusal, bench):
@@ -324,7 +324,7 @@ NONSENSE = {
 FAULTS = {
     **{f"{name} is nonsense": ({name: bad}, name, f"{name} returned ") for name, bad in NONSENSE.items()},
     **{f"draws {type(bad).__name__}": ({"draw": lambda self, *given, bad=bad: bad}, "draw", f"draw returned {what}")
-       for bad, what in ((None, "NoneType"), ("a picture", "str"), (Sketch(), "Sketch"), ([Sketch(), 3], "list"))},
+       for bad, what in ((None, "None"), ("a picture", "str"), (Sketch(), "Sketch"), ([Sketch(), 3], "list"))},
     **{says: sketching(says, how) for says, how in SKETCHES.items()},
     "cannot be made": ({"__init__": raises}, "__init__", "ZeroDivisionError: oh"),
     "all raises": ({name: raises if isfunction(own) else property(raises) for name, own in HOOKS.items()}, "draw",
