@@ -114,8 +114,8 @@ print("taken:", taken.round(2))
 # name.
 #
 # Each head returns 4 numbers, so together they return 8. The plate `o` (**output**) is a plain layer after the heads:
-# each of its rows is a neuron that reads all 8 numbers. Without `o`, the first four of them would depend only on head
-# 0.
+# each of its rows is a neuron that reads all 8 numbers. Without `o`, the first four of the eight numbers would depend
+# only on head 0.
 #
 # ## Part 3: a hidden layer, and shortcuts
 #
@@ -127,8 +127,8 @@ print("taken:", taken.round(2))
 # the row of a letter is divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no
 # weights.)
 #
-# The next cell computes the slope of the last of 20 equal layers with respect to the input: without and with shortcuts.
-# **Predict** both slopes: below 1, about 1, or above 1?
+# The next cell stacks 20 equal layers. It computes the slope of the final output with respect to the input, without and
+# with shortcuts. **Predict** both slopes: below 1, about 1, or above 1?
 
 
 # %%
@@ -226,9 +226,9 @@ show({f"head {head}: who looks (rows) at whom": each for head, each in enumerate
 #
 # ## A test of the gradients
 #
-# Is this really the same chain rule? Here is a smaller GPT made of objects: every number is a `Value`, as in lesson
-# 01b. This GPT reads *ema*. One call of `backward()` computes the gradients of all plates. Then we nudge one weight of
-# each plate (change it a little) and compare the slopes.
+# Does a GPT really use the same chain rule as a single neuron? Here is a smaller GPT made of objects: every number is a
+# `Value`, as in lesson 01b. This GPT reads *ema*. One call of `backward()` computes the gradients of all plates. Then
+# we nudge one weight of each plate (change it a little) and compare the slopes.
 
 # %%
 tiny = microgpt.GPT(tokens=27, context=4, embd=4, heads=2, layers=1, seed=0)

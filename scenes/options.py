@@ -127,7 +127,7 @@ def some_of(names: Iterable[str]) -> AfterValidator:
     def check(given: tuple[str, ...]) -> tuple[str, ...]:
         if not set(given) <= set(allowed) or len(set(given)) < len(given):
             said = shown(",".join(given))
-            raise InputError(f"got {said}; allowed: {listing(allowed)}, each at most once, separated by commas")
+            raise InputError(f"got {said}; allowed, each at most once and with commas between: {listing(allowed)}")
         return tuple(name for name in allowed if name in given)
 
     return AfterValidator(check)
@@ -242,7 +242,7 @@ class Flags(BaseModel):
         choices = extra_of(field).get("choices", ())
         if choices and value not in choices:
             given = f"{value:g}" if isinstance(value, float) else shown(value)
-            raise InputError(f"got {given}; allowed: {listing(map(str, choices))} ({field.description})")
+            raise InputError(f"got {given}; allowed: {listing(map(str, choices))}")
         return value
 
     @model_validator(mode="after")

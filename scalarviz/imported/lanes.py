@@ -276,7 +276,7 @@ def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | No
         return shape.index(batch) if batch in shape else None
     if batch is not None:
         if not -len(shape) <= batch < len(shape):
-            raise InputError(f"batch={batch}: the input {port.name!r} of shape {shown(tuple(shape))} has no such axis")
+            raise InputError(f"batch={batch}: no axis {batch} in the input {port.name!r}, shape {shown(tuple(shape))}")
         return int(batch) % len(shape)
     if not isinstance(shape[0], int):
         return 0

@@ -55,7 +55,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     shape = np.frombuffer(data, ">u4", dimensions, 4).tolist()
     if (size := prod(shape)) != len(data) - begin or not size:
         sides = " x ".join(map(str, shape))
-        raise FileFormatError(f"{path} has {len(data) - begin:,} numbers; its header states {sides}, {size:,} numbers")
+        raise FileFormatError(f"{path} has {len(data) - begin:,} numbers; its header states {sides} = {size:,}")
     return np.frombuffer(data, np.uint8, offset=begin).reshape(shape)
 
 

@@ -107,7 +107,7 @@ class LRScheduler:
             return self
         if len(self.base_lrs) != len(optimizer.lr_pace.rates):
             raise InputError(
-                f"parameter groups differ: {type(self).__name__} {len(self.base_lrs)}, optimiser "
+                f"{type(self).__name__} is for {len(self.base_lrs)} parameter groups, but the optimiser has "
                 f"{len(optimizer.lr_pace.rates)}"
             )
         return self.rebound(optimizer)

@@ -205,8 +205,8 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         wrong = int(bad.reshape(len(bad), -1).any(axis=1).sum())
         raise InputError(
-            f"{what}[{', '.join(map(str, place))}] is {found[place]}; not finite: {wrong} of {len(found)} "
-            "samples; clean the data first"
+            f"{what}[{', '.join(map(str, place))}] is {found[place]}; {wrong} of {len(found)} samples "
+            "are not finite; clean the data first"
         )
     return found.reshape(len(found), -1)
 

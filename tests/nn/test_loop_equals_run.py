@@ -89,7 +89,7 @@ def test_a_run_predicts_as_the_objects_do():
         run.predict(np.ones((1, 35)))
     bad = x.copy()
     bad[4, 0, 5, 0] = np.nan
-    with pytest.raises(sv.ScalarvizError, match=r"\[4, 0, 5, 0\] is nan; not finite: 1 of 9 samples"):
+    with pytest.raises(sv.ScalarvizError, match=r"\[4, 0, 5, 0\] is nan; 1 of 9 samples are not finite"):
         run.predict(bad)
 
 

@@ -44,7 +44,7 @@ def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
 
 def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> None:
     """Refuse a value that does not fit the types allowed for a field: text, flag, function, description or tuple."""
-    hint, what = allowed[0], f"{kind}: the argument {name}"
+    hint, what = allowed[0], f"{kind}: the argument {name!r}"
     if given is None and NoneType in allowed:
         return
     if allowed == (str,):

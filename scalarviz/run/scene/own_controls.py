@@ -266,7 +266,7 @@ def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = No
         ),
         Slider(
             MOMENTUM, "",
-            "How much of the last update the next update adds. More crosses small dips, and may overshoot.",
+            "How much of the last update is added to the next one. More crosses small dips, and may overshoot.",
             least=0.1, most=0.99, usual=USUAL_MOMENTUM, value=lambda reader: _number(MOMENTUM, reader) or None,
             change=lambda value, reader: _set_momentum(float(value), reader),
         ),
