@@ -102,7 +102,7 @@ def picture(kind="PNG", mode="RGB"):
 
 
 ROWS = "".join(f"{r} {g} {b}\n" for b in (0, 1) for g in (0, 1) for r in (0, 1))
-SIZE, LINE2 = "LUT_3D_SIZE 2\n", ("line 2", "three numbers")
+SIZE, LINE2 = "LUT_3D_SIZE 2\n", ("line 2", "three finite numbers")
 HUGE = b"BM" + struct.pack("<5I", 54, 0, 54, 40, 9000) + struct.pack("<I", 9000) + b"\1\0\x18\0" + bytes(24)
 BAD = {
     "idx": {

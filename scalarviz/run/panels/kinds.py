@@ -109,9 +109,9 @@ class Axis(Described):
     shown: tuple[float, float] | None = None
 
     def _check(self) -> None:
-        pair((self.least, self.most), "Axis: its ends, least and most,")
+        pair((self.least, self.most), "Axis: 'least' and 'most'")
         if self.shown is not None:
-            object.__setattr__(self, "shown", pair(self.shown, "Axis: shown"))
+            object.__setattr__(self, "shown", pair(self.shown, "Axis: 'shown'"))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -285,7 +285,7 @@ class Features(Panel):
 
     def _check(self) -> None:
         if not self.names or len(set(self.names)) < len(self.names):
-            raise InputError(f"Features: names must be one or more different names, got {shown(self.names)}")
+            raise InputError(f"Features: 'names' must be one or more different names, got {shown(self.names)}")
 
 
 # ---- A picture that a network paints from coordinates
