@@ -46,7 +46,7 @@ class _OfWeights(Edit):
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
-        set_fields(self, start=integer(f"{kind}: start", self.start, 0), numbers=_numbers(self.numbers, kind))
+        set_fields(self, start=integer(f"{kind}: 'start'", self.start, 0), numbers=_numbers(self.numbers, kind))
 
     def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.numbers))
