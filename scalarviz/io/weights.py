@@ -185,7 +185,7 @@ def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, 
     known = metadata.get(FORMAT_KEY, "none")
     if known not in (NUMBERS_ONLY, FORMAT):
         raise FileFormatError(
-            f"{path} has format {known[:40]}; this version reads formats {NUMBERS_ONLY}, {FORMAT}; update scalarviz"
+            f"{path} has format {known[:40]}; this version reads {NUMBERS_ONLY}, {FORMAT}; update scalarviz"
         )
     said = metadata.get(SUM_KEY)
     if known == NUMBERS_ONLY and said is None:

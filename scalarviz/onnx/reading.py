@@ -99,7 +99,7 @@ def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
             made: Array = np.array(value, CONSTANTS[name])
             made.flags.writeable = False
             return made
-    raise FileFormatError(f"{where} must hold one value, and no sparse one; got attributes {shown(list(attributes))}")
+    raise FileFormatError(f"{where} needs one value, not sparse; got attributes {shown(list(attributes))}")
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -452,7 +452,7 @@ def graph_of(model: Any, where: str, outside: Outside) -> Graph:
     outputs = tuple(_port(given) for given in said.output)
     lost = [shown(port.name) for port in outputs if port.name not in made]
     if lost or not outputs:
-        what = f"no node computes the output {' or '.join(lost[:5])}" if lost else "the network has no outputs"
+        what = f"no node computes the output {' or '.join(lost[:5])}" if lost else "the file has no outputs"
         raise FileFormatError(f"{where}: {what}; export the whole network")
     ours = model.producer_name == OURS
     fixed, noted = frozenset(constants) - stored, kinds(said)

@@ -164,7 +164,7 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, TargetK
     words = table.words(name)
     classes, places = np.unique(np.asarray(words, dtype=object), return_inverse=True)
     if len(classes) == 1:
-        raise FileFormatError(f"{table.what}: every row has class {shown(classes[0])}; allowed: two or more classes")
+        raise FileFormatError(f"{table.what}: only class {shown(classes[0])}; allowed: two or more classes")
     if len(classes) > MOST_CLASSES:
         some = listing(map(str, classes[:4]))
         raise FileFormatError(

@@ -254,7 +254,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--csv trees.csv --data xor": ("--data and --csv",),
         "--csv curve.csv --features x,xy": ("--features: got xy;", "x, x2, sinx"),
         "--csv wide.csv": ("4 columns (n, odd, square, kind)", "--columns odd,square,kind"),
-        "--csv alike.csv": ("every row", "'a'"),
+        "--csv alike.csv": ("class 'a'",),
         "--csv level.csv": ("3 in every row",),
         "--csv column.csv": ("1 column (x)", "one or two inputs"),
         "--csv letter.csv": ("line 2", "column 'x'", "'a'"),

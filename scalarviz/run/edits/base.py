@@ -193,7 +193,7 @@ def read_edit(text: str) -> Edit:
 def _edit(said: Any, text: str) -> Edit:
     """Return the edit in decoded JSON; `text` is for messages."""
     if not isinstance(said, dict) or not isinstance(said.get(KIND), str) or said[KIND] not in Edit.kinds:
-        raise FileFormatError(f"not an edit: {shown(text)}; the value of {KIND!r} must be one of {listing(Edit.kinds)}")
+        raise FileFormatError(f"not an edit: {shown(text)}; allowed for {KIND!r}: {listing(Edit.kinds)}")
     kind = Edit.kinds[said.pop(KIND)]
     _check_parts(kind, said)
     parts = {name: _decoded(part, f"{kind.__name__}: {name!r}") for name, part in said.items()}
@@ -240,7 +240,7 @@ def _decoded(part: Any, what: str) -> Any:
         return _edit(part, json.dumps(part))
     if set(part) == {"function"}:
         raise FileFormatError(
-            f"{what} is code, {shown(str(part['function']))}, which a file cannot hold; make this edit in Python"
+            f"{what} is {shown(str(part['function']))}, which a file cannot hold; make the edit in Python"
         )
     if set(part) != _ARRAY:
         raise FileFormatError(f"{what} must have the keys {listing(sorted(_ARRAY))}, got {shown(list(part))}")
