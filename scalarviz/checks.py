@@ -46,7 +46,7 @@ def one_of(given: object, allowed: Iterable[Name], what: str) -> Name:
     names = tuple(allowed)
     if isinstance(given, str) and given in names:
         return names[names.index(given)]
-    raise InputError(f"{what} must be one of {listing(names)}, got {shown(given)}")
+    raise InputError(f"{what} must be one of {listing(map(repr, names))}, got {shown(given)}")
 
 
 def text(given: object, what: str) -> str:

@@ -44,7 +44,7 @@ def build(options: Options) -> sv.Scene:
     digits = load_digits(options.data)
     options = kit.resumed(options, channels=partial(kit.rows_in, step=3, least=2))
     if len(options.channels) != 2:
-        raise InputError(f"--channels: allowed: two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
+        raise InputError(f"--channels: got {','.join(map(str, options.channels))}; allowed: two numbers, such as 6,12")
     first, second = options.channels
     rest = second * (digits.side[0] // 4) * (digits.side[1] // 4)
     weights = (9 + 1) * first + (9 * first + 1) * second + (rest + 1) * CLASSES

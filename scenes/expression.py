@@ -210,8 +210,8 @@ def starts_of(options: Options, task: Task) -> Array:
         if name not in names or not number:
             constant = task.formula.constants.get(name)
             why = "" if constant is None else f"{name} is the constant {constant:.6g}, not a weight; "
-            allowed = f"{names[0]}=0.5, for the weights {listing(names[:12])}"
-            raise InputError(f"--start {text!r:.60}: {why}allowed: {allowed}")
+            allowed = f"{names[0]}=0.5; weights: {listing(names[:12])}"
+            raise InputError(f"--start {text!r:.60}: {why}write, for example, {allowed}")
         if name in [one[1] for one in given[:k]]:
             raise InputError(f"--start {text!r:.60}: {name[:40]!r} already has a start")
         try:

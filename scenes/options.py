@@ -65,9 +65,9 @@ def parse_schedule(value: str) -> Any:
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
         raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}; examples: cosine, cosine:1000")
     if match[1] == "constant" and match[2]:
-        raise InputError(f"got {value!r}; constant takes no number of steps")
+        raise InputError(f"got {value!r}; 'constant' takes no number of steps")
     if match[1] in ("step", "plateau") and not match[2]:
-        raise InputError(f"{match[1]} needs a number of steps, such as {match[1]}:1000")
+        raise InputError(f"{match[1]!r} needs a number of steps, such as {match[1]}:1000")
     return match[1], None if match[2] is None else int(match[2])
 
 
@@ -139,7 +139,7 @@ def file_ending(*endings: str, what: str, usual: str) -> AfterValidator:
     def check(value: Path) -> Path:
         if value.suffix.lower() not in endings:
             stem = value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]  # "" if only an ending
-            raise InputError(f"{value}: {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}")
+            raise InputError(f"got '{value}'; {what} written as {listing(endings)}; try {stem or usual}{endings[0]}")
         return value
 
     return AfterValidator(check)
@@ -258,7 +258,7 @@ class Flags(BaseModel):
                 end = _end_of(path)
                 if end in named:
                     first = named[end]
-                    raise InputError(f"{first} and {flag} both name {path}; name two files")
+                    raise InputError(f"{first} and {flag} both write {path}; give two different files")
                 named[end] = flag
         return self
 

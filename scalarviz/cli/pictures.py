@@ -122,7 +122,7 @@ def _named(options: Any) -> Outputs:
     stills = [path for path in options.out if path.suffix.lower() in STILLS]
     for path in options.out:
         if path not in films and path not in stills:
-            raise InputError(f"--out {path}: give a film ({listing(FILMS)}) or a picture ({listing(STILLS)})")
+            raise InputError(f"--out '{path}': give a film ({listing(FILMS)}) or picture ({listing(STILLS)})")
         check_target(path)
     if films:
         from ..view.out.files import check_fps, check_video

@@ -116,7 +116,7 @@ def grid_of(given: Sequence[str]) -> dict[str, str]:
         if not (name and mark and values.strip()):
             raise InputError(f"--grid needs an option and its values, such as 'lr=0.1 0.5 1'; got {shown(text)}")
         if name in found:
-            raise InputError(f"--grid: {name} is given twice; list all its values in one --grid")
+            raise InputError(f"--grid: {name!r} is given twice; list all its values in one --grid")
         found[name] = values
     return found
 

@@ -21,7 +21,7 @@ from ..run.checks import as_samples
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 SPLIT_SEED = 1  # seed of the fixed split; the run's seed does not change it, so figures can be compared
-HOW = "write one with np.savez(path, x=inputs, y=targets)"
+HOW = "write the file with np.savez(path, x=inputs, y=targets)"
 ENDING = ".npy"
 ARRAYS = ("x", "y", "x_test", "y_test")
 SYSTEMS_OWN = ("thumbs.db", "desktop.ini")  # files that Windows adds to picture folders
@@ -221,7 +221,7 @@ def _read(file: Any, said: str, names: Sequence[str], needed: Sequence[str]) -> 
         missing = [name for name in needed if name not in there]
         if missing:
             raise FileFormatError(
-                f"{said} has no array {listing(missing)}, it has {listing(map(_plain, there[:8])) or 'none'}; {HOW}"
+                f"{said} has no array {listing(missing)}; found: {listing(map(_plain, there[:8])) or 'no array'}; {HOW}"
             )
         found = [name for name in names if f"{name}{ENDING}" in sizes]
         check_memory(2 * sum(sizes[f"{name}{ENDING}"] for name in found), said, "close other programs")
@@ -232,7 +232,7 @@ def _array(archive: zipfile.ZipFile, name: str, said: str) -> Array:
     with archive.open(f"{name}{ENDING}") as part:
         array: Array = np.lib.format.read_array(part, allow_pickle=False)
     if array.dtype.kind not in "biuf":
-        raise FileFormatError(f"{said}: {name} must hold real numbers, got {shown(array.dtype)}; {HOW}")
+        raise FileFormatError(f"{said}: array {name} must hold real numbers, got {shown(array.dtype)}; {HOW}")
     return array
 
 

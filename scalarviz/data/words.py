@@ -97,7 +97,7 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             found = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise InputError(f"--text {path} cannot be read: {error.strerror or error}") from None
+        raise InputError(f"--text '{path}' cannot be read: {error.strerror or error}") from None
     if len(found) > MOST_BYTES:
         raise FileFormatError(f"{path} is larger than {MOST_BYTES >> 20} MB; use fewer words")
     try:

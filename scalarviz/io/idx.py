@@ -48,7 +48,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     if data[:4] != wanted:
         raise FileFormatError(
             f"{path} is not an IDX file of unsigned bytes with {dimensions} dimension{'s' if dimensions > 1 else ''}: "
-            f"it begins with {data[:4].hex(' ') or 'nothing'}, expected {wanted.hex(' ')}"
+            f"the first bytes must be {wanted.hex(' ')}, got {data[:4].hex(' ') or 'an empty file'}"
         )
     if len(data) < begin:
         raise FileFormatError(f"{path} is cut short: it ends within its header")

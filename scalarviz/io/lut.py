@@ -143,7 +143,7 @@ def _read_line(line: str, where: str, head: dict[str, str], numbers: array[float
             raise FileFormatError(f"{where}: {word} occurs a second time")
         head[word] = rest.strip()
     elif word[0].isalpha():
-        raise FileFormatError(f"{where}: {word[:40]!r} is not a keyword of a LUT; known are {listing(KEYWORDS)}")
+        raise FileFormatError(f"{where}: {word[:40]!r} is not a keyword of a LUT; allowed: {listing(KEYWORDS)}")
     else:
         numbers.extend(_three(line, where))
 
@@ -153,14 +153,14 @@ def _three(text: str, where: str) -> list[float]:
     words = text.split()
     numbers = [float(word) for word in words if re.fullmatch(NUMBER, word)]
     if len(numbers) != 3 or len(words) != 3 or not np.isfinite(numbers).all():
-        raise FileFormatError(f"{where}: expected three numbers, got {shown(text.strip())}")
+        raise FileFormatError(f"{where}: expected three finite numbers, got {shown(text.strip())}")
     return numbers
 
 
 def _assemble(path: StrPath, head: dict[str, str], numbers: array[float]) -> Lut:
     if "LUT_3D_SIZE" not in head:
         kind = "a 1-D LUT" if "LUT_1D_SIZE" in head else "no .cube file"
-        raise FileFormatError(f"{path} is {kind}: a 3-D LUT has a line LUT_3D_SIZE")
+        raise FileFormatError(f"{path} is {kind}; give a 3-D LUT, with a line LUT_3D_SIZE")
     if "LUT_1D_SIZE" in head:
         raise FileFormatError(f"{path} has a 1-D LUT before its 3-D LUT; export it without the 1-D LUT")
     size = head["LUT_3D_SIZE"]
@@ -168,7 +168,7 @@ def _assemble(path: StrPath, head: dict[str, str], numbers: array[float]) -> Lut
     if not SMALLEST <= points <= LARGEST:
         raise FileFormatError(f"{path}: LUT_3D_SIZE must be {SMALLEST} to {LARGEST}, got {shown(size)}")
     if len(numbers) != 3 * points**3:
-        raise FileFormatError(f"{path} has {len(numbers) // 3} colours, LUT_3D_SIZE {points} needs {points**3}")
+        raise FileFormatError(f"{path}: LUT_3D_SIZE {points} needs {points**3} colours, got {len(numbers) // 3}")
     low = _three(head.get("DOMAIN_MIN", "0 0 0"), f"{path}, DOMAIN_MIN")
     high = _three(head.get("DOMAIN_MAX", "1 1 1"), f"{path}, DOMAIN_MAX")
     if any(a >= b for a, b in zip(low, high, strict=True)):

@@ -126,7 +126,7 @@ def _decode(opened: ImageFile) -> Picture:
     width, height = opened.size
     if width * height > LARGEST:
         raise FileFormatError(
-            f"it is too large: {width:,} x {height:,} = {width * height:,} pixels, allowed are {LARGEST:,}; make it "
+            f"{width:,} x {height:,} = {width * height:,} pixels are too many; allowed: {LARGEST:,}; make the picture "
             "smaller"
         )
     if width * height == 0:

@@ -306,7 +306,7 @@ class ClassLoss(Loss):
 
     def _one_number(self, got: str) -> str:
         return (
-            f"{type(self).__name__} takes one target per sample, its class index, got {got}; convert one-hot rows "
+            f"{type(self).__name__} takes one target per sample, the class index; got {got}; convert one-hot rows "
             "with argmax(axis=1)"
         )
 

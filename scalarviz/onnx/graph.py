@@ -181,7 +181,7 @@ def _number(text: str, what: str, where: str) -> int | None:
     if not text:
         return None
     if not PLACE.fullmatch(text):
-        raise FileFormatError(f"{where}: its {what} must be a number of bytes, got {shown(text)}")
+        raise FileFormatError(f"{where}: the {what} in bytes must be a whole number >= 0, got {shown(text)}")
     return int(text)
 
 
@@ -189,8 +189,8 @@ def _check_extent(path: Path, start: int, size: int, where: str) -> None:
     there = path.stat().st_size
     if start + size > there:
         raise FileFormatError(
-            f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {there:,} bytes; copy "
-            "that file again, completely"
+            f"{where} needs bytes {start:,} to {start + size:,} of {shown(path.name)}, which has only {there:,}; "
+            "copy that file again, completely"
         )
 
 
@@ -198,11 +198,11 @@ def _piece(path: Path, start: int, size: int, where: str) -> bytearray:
     descriptor = os.open(path, FLAGS)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise FileFormatError(f"{where} lies in {path.name}, which is not a regular file")
+            raise FileFormatError(f"{where} lies in {shown(path.name)}, which is not a regular file")
         file.seek(start)
         read = bytearray(size)
         if file.readinto(read) < size:  # a buffered file reads on until the end
-            raise FileFormatError(f"{where}: {path.name} was shortened while it was read")
+            raise FileFormatError(f"{where}: {shown(path.name)} was shortened while it was read")
         return read
 
 

@@ -99,7 +99,7 @@ def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
             made: Array = np.array(value, CONSTANTS[name])
             made.flags.writeable = False
             return made
-    raise FileFormatError(f"{where} must hold one value, not sparse, got {shown(list(attributes))}")
+    raise FileFormatError(f"{where} needs one value, not sparse; got attributes {shown(list(attributes))}")
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -209,8 +209,8 @@ def inlined(model: Any, where: str) -> Any:
     nodes, size = bodies.sums(said.node, ())
     if nodes > MOST_NODES or size > LARGEST_BODIES:
         raise FileFormatError(
-            f"{where}: its functions expand to {nodes:,} nodes of {size:,} bytes; allowed: {MOST_NODES:,} nodes, "
-            f"{LARGEST_BODIES:,} bytes"
+            f"{where}: the functions expand to {nodes:,} nodes and {size:,} bytes; allowed: {MOST_NODES:,} nodes "
+            f"and {LARGEST_BODIES:,} bytes"
         )
     found = [inner for node in said.node for inner in bodies.of(node)]
     return SimpleNamespace(node=found, input=said.input, output=said.output, initializer=said.initializer,
@@ -452,7 +452,7 @@ def graph_of(model: Any, where: str, outside: Outside) -> Graph:
     outputs = tuple(_port(given) for given in said.output)
     lost = [shown(port.name) for port in outputs if port.name not in made]
     if lost or not outputs:
-        what = f"no node computes its outputs {listing(lost[:5])}" if lost else "it has no outputs"
+        what = f"no node computes the output {' or '.join(lost[:5])}" if lost else "the file has no outputs"
         raise FileFormatError(f"{where}: {what}; export the whole network")
     ours = model.producer_name == OURS
     fixed, noted = frozenset(constants) - stored, kinds(said)

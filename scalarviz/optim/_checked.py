@@ -35,7 +35,7 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
 
 
 def below_one(number: float, what: str) -> float:
-    return checked_number(number, what, lambda x: 0 <= x < 1, "lie in 0 <= x < 1")
+    return checked_number(number, what, lambda x: 0 <= x < 1, "be >= 0 and < 1")
 
 
 def finite(given: Any, what: str, least: float = -math.inf) -> float:

@@ -170,8 +170,8 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1, *, unit: str = "step",
     ) -> None:  # fmt: skip
         first, last = "LinearLR: start_factor", "LinearLR: end_factor"
-        self.start_factor = checked_number(start_factor, first, lambda x: 0 < x <= 1, "lie in 0 < x <= 1")
-        self.end_factor = checked_number(end_factor, last, lambda x: 0 <= x <= 1, "lie in 0 <= x <= 1")
+        self.start_factor = checked_number(start_factor, first, lambda x: 0 < x <= 1, "be > 0 and <= 1")
+        self.end_factor = checked_number(end_factor, last, lambda x: 0 <= x <= 1, "be >= 0 and <= 1")
         self.total_iters = steps_of("LinearLR: total_iters", total_iters, 1)
         super().__init__(optimizer, last_epoch, unit=unit)
 
@@ -252,7 +252,7 @@ class OneCycleLR(LRScheduler):
                 "pass cycle_momentum=False"
             )
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
-        self.pct_start = checked_number(pct_start, "OneCycleLR: pct_start", lambda x: 0 <= x <= 1, "lie in 0 <= x <= 1")
+        self.pct_start = checked_number(pct_start, "OneCycleLR: pct_start", lambda x: 0 <= x <= 1, "be >= 0 and <= 1")
         self.anneal_strategy = one_of(anneal_strategy, STRATEGIES, "OneCycleLR: anneal_strategy")
         self.div_factor = positive(div_factor, "OneCycleLR: div_factor")
         self.final_div_factor = positive(final_div_factor, "OneCycleLR: final_div_factor")

@@ -198,7 +198,7 @@ def holds(run: Run, condition: str) -> bool:
     read = Condition.read(condition, names_now(run), "holds:")
     back = next((load for load in read.expression.loads if load.before), None)
     if back is not None:
-        said = "'before', 'changes' and 'crosses' compare two steps; use break_on or find"
+        said = "'before', 'changes' and 'crosses' compare two steps, 'holds' sees one; use break_on or find"
         raise fault(condition, back.start, said, "holds:")
     return bool(read.evaluate(_numbers(run).read).any())
 

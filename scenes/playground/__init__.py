@@ -215,5 +215,5 @@ def _check_features(options: Options, points: PointSet) -> tuple[str, ...]:
 def _check_hidden(hidden: tuple[int, ...]) -> None:
     if len(hidden) > MOST_LAYERS or any(units > MOST_UNITS for units in hidden):
         raise InputError(
-            f"--hidden: got {','.join(map(str, hidden))}; allowed: {MOST_LAYERS} layers of at most {MOST_UNITS} units"
+            f"--hidden: got {','.join(map(str, hidden))}; allowed: at most {MOST_LAYERS} layers of {MOST_UNITS} units"
         )

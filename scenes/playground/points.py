@@ -164,7 +164,7 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, TargetK
     words = table.words(name)
     classes, places = np.unique(np.asarray(words, dtype=object), return_inverse=True)
     if len(classes) == 1:
-        raise FileFormatError(f"{table.what}: every row is {shown(classes[0])}; allowed: two or more classes")
+        raise FileFormatError(f"{table.what}: only class {shown(classes[0])}; allowed: two or more classes")
     if len(classes) > MOST_CLASSES:
         some = listing(map(str, classes[:4]))
         raise FileFormatError(
@@ -218,7 +218,7 @@ def point_of(text: str, units: Units, sort: TargetKind) -> Point:
     *places, word = text.split(",", count)
     if len(places) < count:
         names = ",".join([*(column.name for column in units.inputs), units.target.name])
-        raise InputError(f"--point: got {shown(text)}; allowed: {names}, separated by commas")
+        raise InputError(f"--point: got {shown(text)}; write {count + 1} values with commas between: {names}")
     numbers = [_number(place, column, text) for place, column in zip(places, units.inputs, strict=True)]
     if not sort.kind:
         return (numbers[0], numbers[-1] if count == 2 else 0.0), _number(word, units.target, text)
@@ -370,7 +370,7 @@ def points_for(recipe: Recipe) -> PointSet:
     wrong = [number for number in recipe.without if number >= learnt]
     if wrong or learnt + len(recipe.added) - len(set(recipe.without)) < 1:
         what = f"there is no training point {wrong[0]}" if wrong else "no training point would be left"
-        raise InputError(f"--without: {what}; allowed: 0 to {learnt - 1}; at least one has to stay")
+        raise InputError(f"--without: {what}; allowed: points 0 to {learnt - 1}, but not all of them")
     for text in recipe.added:
         points = points._with(text)
     for number in sorted(set(recipe.without), reverse=True):

@@ -102,11 +102,11 @@ def picture(kind="PNG", mode="RGB"):
 
 
 ROWS = "".join(f"{r} {g} {b}\n" for b in (0, 1) for g in (0, 1) for r in (0, 1))
-SIZE, LINE2 = "LUT_3D_SIZE 2\n", ("line 2", "three numbers")
+SIZE, LINE2 = "LUT_3D_SIZE 2\n", ("line 2", "three finite numbers")
 HUGE = b"BM" + struct.pack("<5I", 54, 0, 54, 40, 9000) + struct.pack("<I", 9000) + b"\1\0\x18\0" + bytes(24)
 BAD = {
     "idx": {
-        b"": ("nothing",), b"\x89PNG\r\n\x1a\n": ("89 50 4e 47", "00 00 08 03"), idx(NUMBERS[0]): ("00 00 08 02",),
+        b"": ("empty file",), b"\x89PNG\r\n\x1a\n": ("89 50 4e 47", "00 00 08 03"), idx(NUMBERS[0]): ("00 00 08 02",),
         idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23), headed(2**32 - 1, 2**32 - 1, 9): (),
         headed(0, 28, 28): ("0 x 28 x 28",),
         gzip.compress(idx(NUMBERS), mtime=0)[:-9]: ("cut short",), b"\x1f\x8b" + b"rubbish" * 9: ("damaged",),

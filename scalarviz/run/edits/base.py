@@ -193,10 +193,10 @@ def read_edit(text: str) -> Edit:
 def _edit(said: Any, text: str) -> Edit:
     """Return the edit in decoded JSON; `text` is for messages."""
     if not isinstance(said, dict) or not isinstance(said.get(KIND), str) or said[KIND] not in Edit.kinds:
-        raise FileFormatError(f"not an edit: {shown(text)}; {KIND!r} must be one of {listing(Edit.kinds)}")
+        raise FileFormatError(f"not an edit: {shown(text)}; allowed for {KIND!r}: {listing(Edit.kinds)}")
     kind = Edit.kinds[said.pop(KIND)]
     _check_parts(kind, said)
-    parts = {name: _decoded(part, f"{kind.__name__}: {name}") for name, part in said.items()}
+    parts = {name: _decoded(part, f"{kind.__name__}: {name!r}") for name, part in said.items()}
     try:
         return kind(**parts)
     except ScalarvizError:
@@ -211,7 +211,7 @@ def _check_parts(kind: type[Edit], said: dict[str, Any]) -> None:
     missing = [name for name, p in parameters.items() if p.default is p.empty and name not in said]
     if unknown or missing:
         both = (("missing", missing), ("unknown", unknown))
-        wrong = "; ".join(f"{what} {listing(names)}" for what, names in both if names)
+        wrong = "; ".join(f"{what} {listing(map(shown, names))}" for what, names in both if names)
         raise FileFormatError(f"{kind.__name__} cannot be read: {wrong}; allowed: {listing(parameters)}")
 
 
@@ -240,10 +240,10 @@ def _decoded(part: Any, what: str) -> Any:
         return _edit(part, json.dumps(part))
     if set(part) == {"function"}:
         raise FileFormatError(
-            f"{what} is the function {shown(str(part['function']))}, which a file cannot hold; apply this edit yourself"
+            f"{what} is {shown(str(part['function']))}, which a file cannot hold; make the edit in Python"
         )
     if set(part) != _ARRAY:
-        raise FileFormatError(f"{what}: an array must have {listing(sorted(_ARRAY))}, got {listing(map(str, part))}")
+        raise FileFormatError(f"{what} must have the keys {listing(sorted(_ARRAY))}, got {shown(list(part))}")
     return _array(part, what)
 
 
@@ -252,10 +252,10 @@ def _array(part: dict[str, Any], what: str) -> NDArray[Any]:
         dtype = np.dtype(part["dtype"])
         shape = part["shape"]
         if dtype.kind not in "fiub" or not all(type(side) is int and side >= 0 for side in shape):
-            raise ValueError(f"{part['dtype']} {shape}")
+            raise ValueError(f"dtype {part['dtype']}, shape {shape}")
         data = base64.b64decode(part["base64"], validate=True)
         if len(data) != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"{len(data)} bytes for {shape} of {dtype.name}")
+            raise ValueError(f"{len(data)} bytes for the shape {shape} of {dtype.name}")
     except (TypeError, ValueError, binascii.Error, OverflowError) as error:
-        raise FileFormatError(f"{what}: the array cannot be read ({error})") from None
+        raise FileFormatError(f"{what} cannot be read as an array: {error}") from None
     return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype)

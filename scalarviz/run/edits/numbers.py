@@ -28,7 +28,7 @@ def _numbers(array: Any, what: str) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
     if found.ndim != 1 or found.size == 0:
-        raise InputError(f"{what} must be a one-dimensional array of at least one number, got the shape {found.shape}")
+        raise InputError(f"{what}: 'numbers' must have one dimension and not be empty, got the shape {found.shape}")
     return found if found.dtype.kind == "f" else found.astype(np.float64)
 
 
@@ -46,7 +46,7 @@ class _OfWeights(Edit):
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
-        set_fields(self, start=integer(f"{kind}: start", self.start, 0), numbers=_numbers(self.numbers, kind))
+        set_fields(self, start=integer(f"{kind}: 'start'", self.start, 0), numbers=_numbers(self.numbers, kind))
 
     def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.numbers))

@@ -142,7 +142,7 @@ class Panel(Described):
         allowed = ("among",) if self.among else PLACES
         if not (isinstance(given, str) and given in allowed) and (self.among or not isinstance(given, Beside)):
             names = '"among"' if self.among else '"column", "overlay", "above" or Beside("name of a stage", unit)'
-            raise InputError(f"{type(self).__name__}: place: got {shown(given)}; allowed: {names}")
+            raise InputError(f"{type(self).__name__}: 'place' must be {names}, got {shown(given)}")
         Described.__post_init__(self)
 
 

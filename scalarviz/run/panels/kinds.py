@@ -44,9 +44,7 @@ class Pictures(Panel):
     def _check(self) -> None:
         source, target = arrays_of(self, "source", "target")
         if source.ndim != 3 or source.shape[-1] != 3 or 0 in source.shape or source.shape != target.shape:
-            raise InputError(
-                f"Pictures: got shapes {source.shape} and {target.shape}; allowed: (H, W, 3), the same for both"
-            )
+            raise InputError(f"Pictures: got source {source.shape}, target {target.shape}; allowed: (H, W, 3) for both")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +69,7 @@ class ColourCube(Panel):
         inputs, targets = arrays_of(self, "inputs", "targets")
         if inputs.ndim != 2 or inputs.shape[1] != 3 or not len(inputs) or inputs.shape != targets.shape:
             raise InputError(
-                f"ColourCube: got shapes {inputs.shape} and {targets.shape}; allowed: (N, 3), the same for both"
+                f"ColourCube: got inputs {inputs.shape}, targets {targets.shape}; allowed: (N, 3) for both"
             )
 
 
@@ -109,9 +107,9 @@ class Axis(Described):
     shown: tuple[float, float] | None = None
 
     def _check(self) -> None:
-        pair((self.least, self.most), "Axis: its ends, least and most,")
+        pair((self.least, self.most), "Axis: 'least' and 'most'")
         if self.shown is not None:
-            object.__setattr__(self, "shown", pair(self.shown, "Axis: shown"))
+            object.__setattr__(self, "shown", pair(self.shown, "Axis: 'shown'"))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -148,8 +146,8 @@ class Points:
         back = np.zeros(count, bool) if self.held_out is None else arrays_of(self, "held_out")[0]
         if places.shape != (count, 2) or targets.shape != (count,) or back.shape != (count,) or back.dtype != bool:
             raise InputError(
-                f"Points: got shapes {places.shape}, {targets.shape} and {back.shape} {back.dtype}; allowed: "
-                "(N, 2), (N,) and (N,) bool"
+                f"Points: got x {places.shape}, target {targets.shape}, held_out {back.shape} {back.dtype}; "
+                "allowed: (N, 2), (N,) and (N,) bool"
             )
 
     @property
@@ -285,7 +283,7 @@ class Features(Panel):
 
     def _check(self) -> None:
         if not self.names or len(set(self.names)) < len(self.names):
-            raise InputError(f"Features: names must be one or more different names, got {shown(self.names)}")
+            raise InputError(f"Features: 'names' must be one or more, all different; got {shown(self.names)}")
 
 
 # ---- A picture that a network paints from coordinates
@@ -370,7 +368,7 @@ class TestCurve(Described):
         inputs, targets = arrays_of(self, "inputs", "targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
             raise InputError(
-                f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target per sample"
+                f"TestCurve: got inputs {inputs.shape}, targets {targets.shape}; give one target per sample"
             )
 
     def of(self, moment: Moment) -> Samples:
@@ -653,8 +651,8 @@ class DigitBoard(Panel):
         inputs, labels = arrays_of(self, "inputs", "labels")
         if labels.ndim != 1 or not len(labels) or inputs.shape != (len(labels), high * wide):
             raise InputError(
-                f"DigitBoard of {high} x {wide} pixels: got shapes {inputs.shape} and {labels.shape}; allowed: "
-                f"(N, {high * wide}) and (N,)"
+                f"DigitBoard of {high} x {wide} pixels: got inputs {inputs.shape}, labels {labels.shape}; "
+                f"allowed: (N, {high * wide}) and (N,)"
             )
         if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() > 9:
             raise InputError(f"DigitBoard: labels must be whole numbers from 0 to 9, got {shown(labels)}")

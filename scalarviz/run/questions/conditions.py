@@ -169,7 +169,7 @@ class Condition:
         """Parse a text."""
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
-            said = f"there is no name, so the condition never changes; allowed: {named.vocabulary.listed()}"
+            said = f"a condition without a name never changes; allowed: {named.vocabulary.listed()}"
             raise fault(text, 0, said, what)
         expression.run(named.shaped, expression.keep(named.shaped))  # reports wrong [places] and shapes now
         return cls(expression)

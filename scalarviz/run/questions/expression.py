@@ -285,7 +285,7 @@ class Expression:
         found = read(load.key)
         for place in load.indices:
             if not found.ndim:
-                said = f"{brief(load.written)} has too many [indices] for {load.key}"
+                said = f"{brief(load.written)} has too many indices; allowed: {read(load.key).ndim}"
                 raise fault(self.text, load.start, said, self.what)
             try:
                 found = np.asarray(found[position(place, len(found), load.key)])

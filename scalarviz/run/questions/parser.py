@@ -97,7 +97,7 @@ _INSTEAD = {
     "=": "write ==", "^": "write ** for a power", "&": "write and", "|": "write or",
     "!": "write not", "%": "there is no remainder operator", "≤": "write <=", "≥": "write >=",
     "≠": "write !=", "×": "write *", "·": "write *", "−": "write -", "÷": "write /",
-    '"': "close the quote", "'": "close the quote",
+    '"': "quotes come in pairs, around a name", "'": "quotes come in pairs, around a name",
 }  # fmt: skip
 _IN_PYTHON = {"crosses": "in", "changes": "is None"}
 _WIDE = 8
@@ -309,7 +309,7 @@ class _Reader:
         of, inner = word["of"], word["inner"]
         name, allowed = inner if inner[0] not in "\"'" else inner[1:-1], self.vocabulary.of[of]
         if name not in allowed:
-            said = f"{shown(of)} takes one of {some(allowed)}, got {shown(name)}{nearest(name, allowed)}"
+            said = f"{shown(of)} takes one name of {some(allowed)}, got {shown(name)}{nearest(name, allowed)}"
             raise self.fault(word.start("inner"), said)
         return self.load(f"{of}({name})", word["first"] + word["then"], word)
 
@@ -341,7 +341,7 @@ class _Reader:
         kind = self.visit(args[0])
         self.back = False
         if not any(isinstance(i, Load) for i in self.out[begin:]):
-            raise self.fault(word, "'before' needs a name that a step can change")
+            raise self.fault(word, "'before' needs a name that a step can change, such as loss")
         return kind
 
 

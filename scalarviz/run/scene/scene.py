@@ -363,7 +363,7 @@ def sentence(model: Any, error: Any) -> str:
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
-    said = first["msg"].removeprefix("Value error, ")
+    said = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     if first["type"] == "missing":
         what = model.model_fields[name].description if name in model.model_fields else ""
         return f"{flag}got no value" + (f"; expected: {what}" if what else "")

@@ -168,7 +168,7 @@ def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
 
 def _walk(x: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > DEEPEST:
-        raise InputError(f"{name[:40]}...: nested deeper than {DEEPEST} levels; a container may not contain itself")
+        raise InputError(f"{name[:40]!r}... is nested more than {DEEPEST} levels; a container may not contain itself")
     if _random(x):
         return
     if is_array(x) or isinstance(x, Real) or _numbers_only(x) or is_module(x):
