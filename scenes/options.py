@@ -25,6 +25,7 @@ from pydantic import (
 from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing, shown
+from scalarviz.io.atomic import path_text
 from scalarviz.optim import Optimizer, lr_scheduler
 from scalarviz.run.controls import Control, Layers, Segments, Slider, Switch
 from scalarviz.run.scene.scene import SIDES, extra_of, flag_of
@@ -65,9 +66,9 @@ def parse_schedule(value: str) -> Any:
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
         raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}; examples: cosine, cosine:1000")
     if match[1] == "constant" and match[2]:
-        raise InputError(f"got {value!r}; constant takes no number of steps")
+        raise InputError(f"got {value!r}; 'constant' takes no number of steps")
     if match[1] in ("step", "plateau") and not match[2]:
-        raise InputError(f"{match[1]} needs a number of steps, such as {match[1]}:1000")
+        raise InputError(f"{match[1]!r} needs a number of steps, such as {match[1]}:1000")
     return match[1], None if match[2] is None else int(match[2])
 
 
@@ -139,7 +140,9 @@ def file_ending(*endings: str, what: str, usual: str) -> AfterValidator:
     def check(value: Path) -> Path:
         if value.suffix.lower() not in endings:
             stem = value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]  # "" if only an ending
-            raise InputError(f"{value}: {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}")
+            raise InputError(
+                f"{path_text(value)}: {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}"
+            )
         return value
 
     return AfterValidator(check)

@@ -103,7 +103,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = steps_of(f"{title}: cooldown", cooldown)
         self.threshold, self.eps = finite(threshold, f"{title}: threshold"), finite(eps, f"{title}: eps", 0.0)
         self.min_lrs = numbers(min_lr, f"{title}: min_lr", groups_of(optimizer))
-        self.every = None if every is None else steps_of(f"{title}: every", every, 1)
+        self.every = None if every is None else steps_of(f"{title}: 'every'", every, 1)
         super().__init__(optimizer, unit="step")
 
     @property
