@@ -25,7 +25,6 @@ from pydantic import (
 from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing, shown
-from scalarviz.io.atomic import path_text
 from scalarviz.optim import Optimizer, lr_scheduler
 from scalarviz.run.controls import Control, Layers, Segments, Slider, Switch
 from scalarviz.run.scene.scene import SIDES, extra_of, flag_of
@@ -140,9 +139,7 @@ def file_ending(*endings: str, what: str, usual: str) -> AfterValidator:
     def check(value: Path) -> Path:
         if value.suffix.lower() not in endings:
             stem = value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]  # "" if only an ending
-            raise InputError(
-                f"{path_text(value)}: {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}"
-            )
+            raise InputError(f"'{value}': {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}")
         return value
 
     return AfterValidator(check)

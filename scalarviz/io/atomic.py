@@ -37,8 +37,7 @@ def as_path(path: object) -> Path:
 
 def path_text(path: StrPath) -> str:
     """Return a path for a message, quoted if it could be a word; of a long one the middle is left out, not the name."""
-    text = str(path)
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
+    text = str(path) if len(str(path)) <= LONGEST else f"{str(path)[: LONGEST // 2]} ... {str(path)[-LONGEST // 2 :]}"
     return text if {*text} & {*"./\\"} else f"'{text}'"
 
 

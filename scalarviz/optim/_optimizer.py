@@ -609,9 +609,7 @@ class Optimizer:
         steps = steps_of(f"{title}: 'steps'", given["steps"])
         unknown = [n for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
         if unknown:
-            raise InputError(
-                f"{title}: unknown {listing(map(repr, unknown))}; allowed: {listing(self.hyperparameters())}"
-            )
+            raise InputError(f"{title} got {listing(map(repr, unknown))}; allowed: {listing(self.hyperparameters())}")
         arrays = {name: np.array(real_array(a, f"{title}: {name}"), np.float64) for name, a in given["state"].items()}
         if arrays.keys() != set(self.state):
             raise InputError(f"{title}: the state must have ({listing(self.state)}), got ({listing(arrays)})")
