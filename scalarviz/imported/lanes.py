@@ -163,7 +163,7 @@ def checked(graph: Graph, given: Any) -> Sides:
         elif name in inputs:
             found[name] = _shape(value, what)
         else:
-            there = f"{listing(map(shown, open_ones)) or 'no dimension'}, or an input: {listing(map(shown, inputs))}"
+            there = f"{listing(map(shown, open_ones)) or 'none'}, or inputs: {listing(map(shown, inputs))}"
             raise InputError(f"{what}: {graph.name!r} has no dimension {shown(name)}; allowed: {there}")
     return found
 
@@ -234,8 +234,8 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
         raise InputError(
-            f"{graph.name!r}: batch={shown(batch)}, but no input has a dimension of that name; the inputs are "
-            f"{listing(f'{port.name} {shown(port.shape)}' for port in graph.inputs)}"
+            f"{graph.name!r}: batch={shown(batch)}, but no input has a dimension of that name; the inputs "
+            f"are {listing(f'{port.name} {shown(port.shape)}' for port in graph.inputs)}"
         )
     found, missing = [], []
     for port, shape, axis in zip(graph.inputs, shapes, axes, strict=True):
@@ -256,7 +256,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
 
 def _check_entry(graph: Graph, entry: Entry) -> None:
     """Refuse an input that is too large to test."""
-    said = f"{graph.name!r}: a sample of the input {shown(entry.port.name)} has the shape {shown(entry.shape)}"
+    said = f"{graph.name!r}: a sample of input {shown(entry.port.name)} has the shape {shown(entry.shape)}"
     if min(entry.shape, default=1) < 1:
         raise InputError(f"{said}; each dimension must be 1 or more")
     if prod(entry.shape) > MOST_ENTERED:
@@ -296,8 +296,8 @@ def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Pr
         if not fixed:
             raise InputError(f"{graph.name!r}: {error}") from None
         raise InputError(
-            f"{graph.name!r}: the network takes {fixed[0]} samples at once, not one ({error}); export it with "
-            "a batch of any size (dynamic_axes), or give batch=False if the input has no axis of samples"
+            f"{graph.name!r}: the network takes {fixed[0]} samples at once, not one ({error}); export it "
+            "with a batch of any size (dynamic_axes), or give batch=False if the input has no axis of samples"
         ) from None
 
 
@@ -362,8 +362,8 @@ def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], nam
         many = probed(graph, constants, entered(lambda x, axis: np.moveaxis(x, 0, axis)), names, count).outputs
     except ScalarvizError as error:
         raise InputError(
-            f"{graph.name!r}: the network computes one sample, not {count} at once ({error}); export with a batch of "
-            "any size, or give batch=False if the input has no axis of samples"
+            f"{graph.name!r}: the network computes one sample, not {count} at once ({error}); export with a "
+            "batch of any size, or give batch=False if the input has no axis of samples"
         ) from None
     ones = {}
     for k in sorted({*range(min(count, 3)), count - 1}):

@@ -82,8 +82,8 @@ def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
             moving.update(step.outputs)
     if said := _nodes_text(found):
         raise InputError(
-            f"{facts.graph.name!r}: some nodes need constants or shapes, but get numbers computed from data or weights"
-            f": {said}"
+            f"{facts.graph.name!r}: some nodes need constants or shapes, but get numbers computed from data or "
+            f"weights: {said}"
         )
 
 
@@ -263,7 +263,7 @@ def loaded(
     try:
         return _loaded(graph, batch, sides)
     except MemoryError:
-        raise InputError(f"{graph.name!r}: too little memory to run the network; close other programs") from None
+        raise InputError(f"{graph.name!r}: too little memory for the network; close other programs") from None
 
 
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:

@@ -36,9 +36,9 @@ def as_path(path: object) -> Path:
 
 
 def path_text(path: StrPath) -> str:
-    """Return a path for a message, quoted if it could be a word; of a long one the middle is left out, not the name."""
-    text = str(path) if len(str(path)) <= LONGEST else f"{str(path)[: LONGEST // 2]} ... {str(path)[-LONGEST // 2 :]}"
-    return text if {*text} & {*"./\\"} else f"'{text}'"
+    """Return a path for a message, quoted if it could be a word; the middle of a long one is left out."""
+    text = str(path) if {*str(path)} & {*"./\\"} or not str(path).isprintable() else f"'{path}'"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def check_target(path: StrPath) -> Path:
@@ -171,7 +171,7 @@ def _check_name(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         pass
     except ValueError as error:  # a NUL, or letters that the file system cannot encode
-        raise InputError(f"cannot write {str(path)[:LONGEST]!a}: it is not a valid file name ({error})") from None
+        raise InputError(f"cannot write {path_text(path)!a}: it is not a valid file name ({error})") from None
 
 
 # ---- Names of temporary folders: the next process removes those of a killed one.
@@ -212,7 +212,7 @@ def check_source(path: StrPath, what: str) -> Path:
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError as error:  # a NUL, or letters that the file system cannot encode
-        raise InputError(f"{str(path)[:LONGEST]!a} is not a valid file name: {error}") from None
+        raise InputError(f"{path_text(path)!a} is not a valid file name: {error}") from None
     if stat.S_ISDIR(mode):
         raise InputError(f"{path_text(path)} is a folder, not {'an' if what[0] in 'aeiouAEIOU' else 'a'} {what}")
     if not stat.S_ISREG(mode):

@@ -143,7 +143,7 @@ def _field(build: Build, name: str) -> str:
             elif field == "seed":
                 why = "use --seeds, or seeds= in Python"
             raise InputError(f"sweep: {shown(name)} is not allowed: {why}")
-    raise InputError(f"sweep: the scene {shown(build.name)} has no option {shown(name)}; allowed: {listing(fields)}")
+    raise InputError(f"sweep: scene {build.name!r} has no option {shown(name)}; allowed: {listing(fields)}")
 
 
 def sweepable(options: Any) -> list[str]:

@@ -163,7 +163,7 @@ GREY, board, pad, curve = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 
 
 @refusals({
     "Pictures(GREY, GREY[:3])": (InputError, "(4, 5, 3) and (3, 5, 3)"),
-    "Pictures(GREY[..., 0], GREY[..., 0])": (InputError, "allowed: (H, W, 3)"),
+    "Pictures(GREY[..., 0], GREY[..., 0])": (InputError, "one shape (H, W, 3)"),
     "Pictures('photo.png', GREY)": (TypeMismatchError, "an array"),
     "ColourCube(GREY[0], GREY[1, :2])": (InputError, "allowed: (N, 3)"),
     "ColourCube(np.zeros((0, 3)), np.zeros((0, 3)))": (InputError, "(0, 3)"),

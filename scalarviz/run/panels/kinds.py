@@ -45,7 +45,7 @@ class Pictures(Panel):
         source, target = arrays_of(self, "source", "target")
         if source.ndim != 3 or source.shape[-1] != 3 or 0 in source.shape or source.shape != target.shape:
             raise InputError(
-                f"Pictures: source and target must have the same shape (H, W, 3), got {source.shape} and {target.shape}"
+                f"Pictures: source and target need one shape (H, W, 3), got {source.shape}, {target.shape}"
             )
 
 
@@ -71,7 +71,7 @@ class ColourCube(Panel):
         inputs, targets = arrays_of(self, "inputs", "targets")
         if inputs.ndim != 2 or inputs.shape[1] != 3 or not len(inputs) or inputs.shape != targets.shape:
             raise InputError(
-                f"ColourCube: inputs and targets must have the same shape (N, 3), got {inputs.shape}, {targets.shape}"
+                f"ColourCube: inputs and targets need one shape (N, 3), got {inputs.shape}, {targets.shape}"
             )
 
 
@@ -220,7 +220,7 @@ class PlaneMap(Panel):
         integer("PlaneMap: output", self.output, 0)
         classes = len(self.classes)
         if classes not in (0, *range(2, MOST_CLASSES + 1)):
-            raise InputError(f"PlaneMap: classes must be empty or hold 2 to {MOST_CLASSES} texts, got {classes}")
+            raise InputError(f"PlaneMap: classes must be empty or 2 to {MOST_CLASSES} texts, got {classes}")
         if self.cells is not None:
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
 
@@ -370,7 +370,7 @@ class TestCurve(Described):
         inputs, targets = arrays_of(self, "inputs", "targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
             raise InputError(
-                f"TestCurve: give one target per sample, got inputs {inputs.shape} and targets {targets.shape}"
+                f"TestCurve: give one target per sample, got inputs {inputs.shape}, targets {targets.shape}"
             )
 
     def of(self, moment: Moment) -> Samples:
@@ -520,7 +520,7 @@ class LossOver(Panel):
         _check_weights(self, 2)
         spans: Any = self.spans
         if not isinstance(spans, tuple | list) or len(spans) != len(self.weights):
-            raise InputError(f"LossOver: the argument 'spans' must have one (low, high) per weight, got {shown(spans)}")
+            raise InputError(f"LossOver: 'spans' must have one (low, high) per weight, got {shown(spans)}")
         for span in spans:
             pair(span, "LossOver: the ends of a span")
 
