@@ -253,7 +253,7 @@ class SetOptimizer(Edit):
             ) from None
         pairs = tuple((str(name), _plain(number)) for name, number in given.items())
         if not pairs:
-            raise InputError("SetOptimizer: got nothing to set; try SetOptimizer({'momentum': 0.9})")
+            raise InputError("SetOptimizer: got no numbers to set; try SetOptimizer({'momentum': 0.9})")
         set_fields(self, numbers=pairs)
         if self.group is not None:
             set_fields(self, group=integer("SetOptimizer: group", self.group, 0))
