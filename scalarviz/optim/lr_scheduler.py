@@ -236,9 +236,7 @@ class SequentialLR(LRScheduler):
         if any(a >= b for a, b in pairwise([0, *self.milestones])):
             raise InputError(f"SequentialLR: milestones must rise and be above 0; got {shown(milestones)}")
         if any(one.moving for one in self.schedulers):
-            raise InputError(
-                "SequentialLR: no schedule may change the momentum; pass cycle_momentum=False to OneCycleLR"
-            )
+            raise InputError("SequentialLR: no schedule may change momentum; pass cycle_momentum=False to OneCycleLR")
         given_epoch: Any = last_epoch
         if not isinstance(given_epoch, int | np.integer) or given_epoch != -1:
             raise InputError(
