@@ -98,7 +98,7 @@ EDITS = {
     "it.do(edits.Several((edits.SetWeights(0, [1.0]), edits.Refill(X[:9], X[:9]), edits.SetBatchSize(10))))":
      (V, 10, 9),
     "it.do(edits.Several((edits.Change(model=NETWORKS['rgb'].ours()), edits.SetFrozen(20, [True]))))":
-     (V, 20, 12),
+     (V, 20, 11),
     "it.do(edits.Call(3))": (T, "function"), "it.do(edits.Change())": (V, "change(activation="),
     "it.change(activation='sinus')": (V, "sinus", "tanh", "relu"), "it.change(activation=3)": (T, 3, "tanh"),
     "it.change(loss='squares')": (V, "squares", "MSELoss"), "it.change(loss=nn.Module)": (T, "MSELoss"),

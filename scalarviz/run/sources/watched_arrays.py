@@ -355,7 +355,7 @@ class Reader:
             )
         if grads is not None and not alike(grads, self._grads):
             for name, leaf in leaves(grads):
-                self._fit(f"the gradient {name!r}", name, shape_of(name, leaf))
+                self._fit(f"the array {name!r} of grads", name, shape_of(name, leaf))
         if params is not None and not alike(params, self._x):
             self._fit_all({part.name: shape_of(part.name, part.leaf) for part in self._parts(params)})
         self._former = self._x if params is not None and params is not self._x else None
