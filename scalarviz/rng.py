@@ -158,7 +158,7 @@ def split(number: int, name: str = "seed") -> tuple[np.uint64, np.uint64]:
 def _pairs(seed: int, stream: int, step: int, n: int, start: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The two uniform numbers of every block that holds one of the draws ``start .. start + n - 1``."""
     if n < 0 or start < 0:
-        raise InputError(f"the number of draws and start must be >= 0, got n={n}, start={start}")
+        raise InputError(f"n (the number of draws) and start must be >= 0, got n={n}, start={start}")
     first, last = start // 2, (start + n + 1) // 2
     if last > BLOCKS:
         raise InputError(
@@ -343,7 +343,7 @@ def drawn_indices(seed: int, step: int, n: int, batch: int) -> NDArray[np.int64]
     if batch < 1:
         raise InputError(f"batch size must be at least 1, got {batch}")
     if not 0 < n <= MOST_DRAWN or batch > MOST_DRAWN:
-        raise InputError(f"sampling with replacement draws at most 2**32 of at most 2**32 samples, got {batch} of {n}")
+        raise InputError(f"sampling with replacement needs 1 to 2**32 samples and batch <= 2**32, got {n} and {batch}")
     k0, k1 = split(seed)
     s0, s1 = split(step, "step")
     blocks = np.arange((batch + 1) // 2, dtype=np.uint64)

@@ -163,7 +163,7 @@ def _check_classes(samples: Samples, makes: int, rows: int, options: Options) ->
                 flat = as_samples(y, name)
                 nn.CrossEntropyLoss().check_targets(flat.reshape(-1, 1) if rows > 1 else flat, makes)
             except InputError as error:
-                raise InputError(f"{data}: {name}: {error}") from None
+                raise InputError(f"{data}, {name}: {error}") from None
 
 
 def _loaded(options: Options) -> tuple[Loaded, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, text
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, shown, typed
 from ..scalar.gradcheck import by_differences, slopes_at
 from ..scalar.single import as_number
 from ..scalar.value import Value
@@ -105,7 +105,7 @@ def _value_and_slopes(
     """Return the value and slopes at a point, or None if it is not usable."""
     result = fn(*(Value(p) for p in point))
     if not isinstance(getattr(result, "data", None), float):
-        raise TypeMismatchError(f"{title}: the function must return one Value, got {type(result).__name__}")
+        raise TypeMismatchError(f"{title}: the function must return one Value, got {typed(result)}")
     if not abs(result.data) < LARGE:
         return None
     for k in range(len(point)):

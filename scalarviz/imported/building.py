@@ -386,7 +386,7 @@ def check_size(plan: Plan, facts: Facts) -> None:
     if total > MOST_SCALARS:
         largest = max(plan.nodes, key=lambda node: sizes[node.name])
         raise InputError(
-            f"{facts.graph.name}: the network computes {total:,} numbers per sample outside layers, most of them "
+            f"{facts.graph.name!r}: the network computes {total:,} numbers per sample outside layers, most of them "
             f"({sizes[largest.name]:,}) in {largest.operator} {largest.name!r}; allowed: at most {MOST_SCALARS:,}. "
             "Use smaller inputs (sides=), or PyTorch's own layers"
         )

@@ -79,7 +79,7 @@ def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) ->
                 compute(node, tensors, graph.opset, {})
                 allowance.add_made(node, tensors)
             except InputError as error:
-                raise InputError(f"{graph.name}: {error}") from None
+                raise InputError(f"{graph.name!r}: {error}") from None
         elif shapes and node.operator in SIDES and node.inputs[0] in shapes:
             one = {node.inputs[0]: np.broadcast_to(np.zeros(()), shapes[node.inputs[0]])}
             compute(node, one, graph.opset, {})
@@ -163,8 +163,8 @@ def checked(graph: Graph, given: Any) -> Sides:
         elif name in inputs:
             found[name] = _shape(value, what)
         else:
-            there = f"unknown sides: {listing(map(shown, open_ones)) or 'none'}; inputs: {listing(map(shown, inputs))}"
-            raise InputError(f"{what}: {graph.name!r} has no such side; {there}")
+            there = f"{listing(map(shown, open_ones)) or 'none'}, or inputs: {listing(map(shown, inputs))}"
+            raise InputError(f"{what}: {graph.name!r} has no dimension {shown(name)}; allowed: {there}")
     return found
 
 
@@ -181,7 +181,7 @@ def input_shape(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
         return _around(port, given, batch)
     if port.shape is None:
         raise InputError(
-            f"{graph.name}: the input {port.name!r} has no shape; give the shape of one sample: "
+            f"{graph.name!r}: the input {port.name!r} has no shape; give the shape of one sample: "
             f"sv.load_onnx(path, sides={{{port.name!r}: (1, 28, 28)}})"
         )
     numbers = {name: side for name, side in sides.items() if isinstance(side, int)}
@@ -196,7 +196,7 @@ def _around(port: Port, sample: Shape, batch: Any) -> Open:
     if known is not None and len(sample) != len(known) - (not alone):
         raise InputError(
             f"load_onnx: sides[{shown(port.name)}]: the input has the shape {shown(known)} in the file; one sample of "
-            f"it has {len(known) - (not alone)} sides, got {shown(sample)}"
+            f"it has {len(known) - (not alone)} dimensions, got {shown(sample)}"
         )
     if alone:
         return sample
@@ -234,8 +234,8 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
         raise InputError(
-            f"{graph.name}: batch={shown(batch)}: no input has such a side; the inputs are "
-            f"{listing(f'{port.name} {shown(port.shape)}' for port in graph.inputs)}"
+            f"{graph.name!r}: batch={shown(batch)}, but no input has a dimension of that name; the inputs "
+            f"are {listing(f'{port.name} {shown(port.shape)}' for port in graph.inputs)}"
         )
     found, missing = [], []
     for port, shape, axis in zip(graph.inputs, shapes, axes, strict=True):
@@ -248,17 +248,17 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     if missing:
         names = list(dict.fromkeys(missing))
         raise InputError(
-            f"{graph.name}: the size of {listing(names)} is not fixed; give it: "
-            f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it is the number of samples"
+            f"{graph.name!r}: the size of {listing(map(shown, names))} is not fixed; write "
+            f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or give batch= if it counts the samples"
         )
     return found
 
 
 def _check_entry(graph: Graph, entry: Entry) -> None:
     """Refuse an input that is too large to test."""
-    said = f"{graph.name}: a sample of the input {shown(entry.port.name)} has the shape {shown(entry.shape)}"
+    said = f"{graph.name!r}: a sample of input {shown(entry.port.name)} has the shape {shown(entry.shape)}"
     if min(entry.shape, default=1) < 1:
-        raise InputError(f"{said}; each side must be 1 or more")
+        raise InputError(f"{said}; each dimension must be 1 or more")
     if prod(entry.shape) > MOST_ENTERED:
         raise InputError(f"{said}; at most {MOST_ENTERED:,} numbers are allowed; export it with smaller inputs")
     samples = entry.fixed or 1
@@ -294,10 +294,10 @@ def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Pr
     except ScalarvizError as error:
         fixed = [entry.fixed for entry in given if entry.fixed not in (None, 1)]
         if not fixed:
-            raise InputError(f"{graph.name}: {error}") from None
+            raise InputError(f"{graph.name!r}: {error}") from None
         raise InputError(
-            f"{graph.name}: the network takes {fixed[0]} samples at once, not one ({error}); export it with "
-            "a batch of any size (dynamic_axes), or give batch=False if the input has no axis of samples"
+            f"{graph.name!r}: the network takes {fixed[0]} samples at once, not one ({error}); export it "
+            "with a batch of any size (dynamic_axes), or give batch=False if the input has no axis of samples"
         ) from None
 
 
@@ -362,8 +362,8 @@ def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], nam
         many = probed(graph, constants, entered(lambda x, axis: np.moveaxis(x, 0, axis)), names, count).outputs
     except ScalarvizError as error:
         raise InputError(
-            f"{graph.name}: the network computes one sample, not {count} at once ({error}); export with a batch of any "
-            "size, or give batch=False if the input has no axis of samples"
+            f"{graph.name!r}: the network computes one sample, not {count} at once ({error}); export with a "
+            "batch of any size, or give batch=False if the input has no axis of samples"
         ) from None
     ones = {}
     for k in sorted({*range(min(count, 3)), count - 1}):
@@ -396,8 +396,8 @@ def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
         if any(tried.lane(name, whole=False) == MIXED for name in node.outputs if name):
             said = f"{node.operator} {node.name!r}"
             break
-    axes = listing(f"{entry.port.name} axis {entry.axis}" for entry in given if entry.axis is not None)
+    axes = listing(f"axis {entry.axis} of {entry.port.name}" for entry in given if entry.axis is not None)
     return (
-        f"{graph.name}: {said} mixes samples (axis of the samples: {axes}), but a Module computes each sample alone. "
+        f"{graph.name!r}: {said} mixes samples (counted by {axes}), but a Module computes each sample alone. "
         "If another axis counts the samples, name it with batch=; if no axis does, give batch=False"
     )

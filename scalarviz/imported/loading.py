@@ -66,7 +66,7 @@ def check_supported(graph: Graph) -> None:
     found = [(node, supported(node, graph.opset)) for node in graph.nodes]
     if count := sum(bool(reason) for _, reason in found):
         said = f"{count:,} of {len(graph.nodes):,} nodes are not supported: {_nodes_text(found)}"
-        raise InputError(f"{graph.name}: {said}{_choice(graph, [node for node, reason in found if reason])}")
+        raise InputError(f"{graph.name!r}: {said}{_choice(graph, [node for node, reason in found if reason])}")
 
 
 def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
@@ -82,8 +82,8 @@ def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
             moving.update(step.outputs)
     if said := _nodes_text(found):
         raise InputError(
-            f"{facts.graph.name}: some nodes need constants or shapes, but get numbers computed from data or weights: "
-            f"{said}"
+            f"{facts.graph.name!r}: some nodes need constants or shapes, but get numbers computed from data or "
+            f"weights: {said}"
         )
 
 
@@ -215,7 +215,7 @@ def only(graph: Graph, output: str) -> Graph:
     made = [name for node in graph.nodes for name in node.outputs if name]
     if output not in made:
         outputs = listing([port.name for port in graph.outputs])
-        raise InputError(f"{graph.name}: no node computes {shown(output)}; the outputs are {outputs}")
+        raise InputError(f"{graph.name!r}: no node computes {shown(output)}; the outputs are {outputs}")
     nodes, needed = list[Node](), {output}
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):
@@ -263,7 +263,7 @@ def loaded(
     try:
         return _loaded(graph, batch, sides)
     except MemoryError:
-        raise InputError(f"{graph.name}: too little memory to run the network; close other programs") from None
+        raise InputError(f"{graph.name!r}: too little memory for the network; close other programs") from None
 
 
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:
@@ -301,7 +301,7 @@ def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
         used = node.operator == "Dropout" and not read.isdisjoint(node.outputs[1:])
         if used and np.any(constants.get(training, False)) and np.any(constants.get(ratio, 0.5)):
             raise InputError(
-                f"{graph.name}: Dropout {shown(node.name)} is in training mode and its mask {shown(node.outputs[1])} "
+                f"{graph.name!r}: Dropout {shown(node.name)} is in training mode and its mask {shown(node.outputs[1])} "
                 "is used, but each step draws a new mask; write the file with training_mode false, "
                 "or use the first output alone"
             )

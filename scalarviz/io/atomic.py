@@ -36,8 +36,8 @@ def as_path(path: object) -> Path:
 
 
 def path_text(path: StrPath) -> str:
-    """Return a path for a message; the middle of a long one is left out, so that its name stays visible."""
-    text = str(path) or "''"
+    """Return a path for a message, quoted if it could be a word; the middle of a long one is left out."""
+    text = str(path) if {*str(path)} & {*"./\\"} or not str(path).isprintable() else f"'{path}'"
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 

@@ -94,7 +94,7 @@ class CsvTable:
     def column(self, name: str) -> Sequence[str]:
         """Return the cells of a column; InputError if there is no such column."""
         if name not in self.names:
-            raise InputError(f"{self.what} has no column {shown(name)}; allowed: {listing(self.names)}")
+            raise InputError(f"{self.what} has no column {name!r}; allowed: {listing(map(repr, self.names))}")
         return self.columns[self.names.index(name)]
 
     def numbers(self, name: str, hint: str = "") -> NDArray[np.float64]:

@@ -49,8 +49,8 @@ class Lut:
             raise InputError(f"a LUT's table must have the shape (n, n, n, 3) with n >= {SMALLEST}, got {table.shape}")
         text(self.title, "a LUT's title")
         for what, corner in (("low", self.low), ("high", self.high)):
-            if real_array(corner, f"a LUT's {what}").shape != (3,):
-                raise InputError(f"a LUT's {what} must be three numbers, got {shown(corner)}")
+            if real_array(corner, f"a LUT's {what!r}").shape != (3,):
+                raise InputError(f"a LUT's {what!r} must be three numbers, got {shown(corner)}")
 
     @property
     def points(self) -> int:

@@ -265,7 +265,7 @@ def shrink(picture: Picture, longest: int) -> Picture:
     given: Any = picture
     if not isinstance(given, Picture):
         raise TypeMismatchError(f"shrink takes an io.Picture, got {typed(given)}")
-    integer("shrink: longest", longest, 1, LARGEST)
+    integer("shrink: 'longest'", longest, 1, LARGEST)
     width, height = picture.size
     factor = longest / max(width, height)
     if factor >= 1:

@@ -114,7 +114,7 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
     target, replace = as_path(folder), flag(overwrite, "lessons.copy: overwrite")
     full = flag(outputs, "lessons.copy: outputs")
     if not str(folder):
-        raise InputError("lessons: the folder has no name; try: scalarviz lessons lessons")
+        raise InputError("lessons: the name of the folder is empty; try: scalarviz lessons my-lessons")
     pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
     for _, place in pairs:
         if replace or not os.path.isfile(place):  # otherwise it is kept, and may be read-only

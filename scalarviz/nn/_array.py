@@ -462,7 +462,7 @@ def product(a: Any, b: Any) -> Any:
 def only(array: Values, what: str) -> Value:
     """Return the Value of an array with one element."""
     if array.size != 1:
-        raise InputError(f"{what} needs one Value, got an array of {array.size}; use .sum(), .mean() or an index")
+        raise InputError(f"{what} needs one Value, got {array.size} in an array; use .sum(), .mean() or an index")
     return as_value(array.ravel()[0])
 
 

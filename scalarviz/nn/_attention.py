@@ -71,7 +71,7 @@ class MultiheadAttention(Module):
         self.num_heads = count(num_heads, "MultiheadAttention: num_heads")
         if self.embed_dim % self.num_heads:
             raise InputError(
-                f"MultiheadAttention: embed_dim must be divisible by num_heads, got {self.embed_dim} / {self.num_heads}"
+                f"MultiheadAttention: embed_dim={self.embed_dim} must be divisible by num_heads={self.num_heads}"
             )
         rows, biased = 3 * self.embed_dim, flag(bias, "MultiheadAttention: bias")
         self.in_proj_weight = Parameter.filled(0.0, (rows, self.embed_dim), self._title())
@@ -185,8 +185,8 @@ class MultiheadAttention(Module):
         fits = all(len(shape) == 2 and shape[1] == self.embed_dim and shape[0] > 0 for shape in shapes)
         if not fits or shapes[1][0] != shapes[2][0]:
             raise InputError(
-                f"{self._title()} takes lists of positions with {self.embed_dim} numbers each, and as many keys as "
-                f"values; got the shapes {', '.join(map(str, shapes))}"
+                f"{self._title()}: query, key and value must be lists of rows of {self.embed_dim} numbers, with as "
+                f"many keys as values; got the shapes {', '.join(map(str, shapes))}"
             )
 
     def _mask(self, given: Any, asking: int, offering: int, causal: bool) -> Mask:

@@ -52,7 +52,7 @@ class Buffer(Block):
         """Return `array` as valid numbers of this buffer. A count takes whole numbers up to 2**53, exact in float64."""
         new = fitted(array, self.shape, title)
         if self.whole and not ((new == np.floor(new)) & (new >= 0) & (new <= 2.0**53)).all():
-            raise InputError(f"{title} is a counter: it must be a whole number >= 0, at most 2**53; got {shown(array)}")
+            raise InputError(f"{title} is a count, so it must be a whole number from 0 to 2**53; got {shown(array)}")
         return new
 
     def number(self, index: int) -> Value:

@@ -119,7 +119,7 @@ class Embedding(Module):
         self.num_embeddings = count(num_embeddings, "Embedding: num_embeddings")
         self.embedding_dim = count(embedding_dim, "Embedding: embedding_dim")
         self.padding_idx = (
-            None if padding_idx is None else position(padding_idx, self.num_embeddings, "Embedding: padding_idx")
+            None if padding_idx is None else position(padding_idx, self.num_embeddings, "Embedding (padding_idx)")
         )
         shape = self.num_embeddings, self.embedding_dim
         self.weight = Parameter.filled(0.0, shape, f"Embedding({self.extra_repr()})")

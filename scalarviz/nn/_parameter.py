@@ -184,7 +184,7 @@ class Parameter(Block, Span):
     def __init__(self, data: ArrayLike, requires_grad: bool = True) -> None:
         array = float_array(data, "Parameter: the data")
         if array.size == 0:
-            raise InputError(f"Parameter: an array of shape {array.shape} has no elements; every side must be >= 1")
+            raise InputError(f"Parameter: an array of shape {array.shape} has no elements; give at least one")
         super().__init__(array.size)
         self.shape = array.shape
         self.flat_value[:] = array.ravel()

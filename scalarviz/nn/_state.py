@@ -105,7 +105,7 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
         faults += [f"missing: {listing(missing)}"] if missing else []
         faults += [f"unexpected: {listing(unexpected)}"] if unexpected else []
     if faults:
-        advice = "" if not strict else "; strict=False ignores missing and unexpected names"
+        advice = "; strict=False ignores missing and unexpected names" if strict and (missing or unexpected) else ""
         raise InputError(f"load_state_dict of {type(module).__name__}: " + "; ".join(sorted(faults)) + advice)
     for name, array in arrays.items():
         part = own[name]
@@ -133,4 +133,4 @@ def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | W
     part = named.get(subscripts[1]) if subscripts else None
     if subscripts and isinstance(part, Parameter):
         return [part[tuple(int(i) for i in re.findall(r"\d+", subscripts[2]))]]
-    raise InputError(f"no parameter of {type(module).__name__} matches {shown(pattern)}; its names: {listing(named)}")
+    raise InputError(f"no parameter of {type(module).__name__} matches {shown(pattern)}; allowed: {listing(named)}")

@@ -110,4 +110,4 @@ def _checked(given: Any) -> Shape:
         raise TypeMismatchError(
             f"to_onnx: shape must be a tuple such as (3,) or (1, 28, 28), or a list of tuples; got {shown(given)}"
         )
-    return tuple(integer("to_onnx: a side of shape", side, 1, WIDEST) for side in given)
+    return tuple(integer("to_onnx: each number of shape", side, 1, WIDEST) for side in given)

@@ -268,7 +268,7 @@ def _values(
             fill = getattr(rule, "bias", _zeros) if name == "bias" else rule
             constant = owner.constant_start(part)
             made = np.full(shape, constant) if constant is not None else fill(shape, *owner.fans(part), draw)
-            values = fitted(made, shape, f"the initial value of {path}.{name}")
+            values = fitted(made, shape, f"the initial value of {f'{path}.{name}'.lstrip('.')}")
             if (padding := getattr(owner, "padding_idx", None)) is not None:
                 values = values.copy()
                 values[padding] = 0.0

@@ -262,7 +262,7 @@ class Optimizer:
     def checked(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
         """Return `numbers` as they would be stored; InputError if one is invalid or they contradict each other."""
         there = self._arguments
-        if unknown := [name for name in numbers if name not in there]:
+        if unknown := [shown(name) for name in numbers if name not in there]:
             raise InputError(f"{type(self).__name__} has no {listing(unknown)}; allowed: {listing(there)}")
         found = {name: self.check_number(name, number) for name, number in numbers.items()}
         self.check_together({**self.hyperparameters(), **found})
@@ -603,11 +603,11 @@ class Optimizer:
         given = mapping(state_dict, f"{title}: the state")
         missing = [name for name in ("steps", "hyperparameters", "state") if name not in state_dict]
         if missing:
-            raise InputError(f"{title}: missing {listing(missing)}")
+            raise InputError(f"{title}: the state lacks {listing(map(shown, missing))}")
         for name in ("hyperparameters", "state"):
             mapping(given[name], f"{title}: {name!r}")
         steps = steps_of(f"{title}: 'steps'", given["steps"])
-        unknown = [n for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
+        unknown = [repr(n) for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
         if unknown:
             raise InputError(f"{title}: unknown {listing(unknown)}; allowed: {listing(self.hyperparameters())}")
         arrays = {name: np.array(real_array(a, f"{title}: {name}"), np.float64) for name, a in given["state"].items()}

@@ -256,9 +256,9 @@ class LRScheduler:
         """Return the position; StateError if the schedule has been replaced or has ended."""
         pace = self.optimizer.lr_pace
         if getattr(pace.schedule, "_mark", None) is not self._mark:  # the same schedule, perhaps for other groups
-            now = "its rate was 0 when the rates were set by hand" if pace.schedule is None else f"now {pace.schedule}"
+            now = "as rates were set by hand when it was at 0" if pace.schedule is None else f"but {pace.schedule}"
             raise StateError(
-                f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); to chain "
+                f"{type(self).__name__}.{what}: the optimiser no longer follows this schedule, {now}; to chain "
                 "schedules use SequentialLR"
             )
         return pace.standing

@@ -103,7 +103,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown = steps_of(f"{title}: cooldown", cooldown)
         self.threshold, self.eps = finite(threshold, f"{title}: threshold"), finite(eps, f"{title}: eps", 0.0)
         self.min_lrs = numbers(min_lr, f"{title}: min_lr", groups_of(optimizer))
-        self.every = None if every is None else steps_of(f"{title}: every", every, 1)
+        self.every = None if every is None else steps_of(f"{title}: 'every'", every, 1)
         super().__init__(optimizer, unit="step")
 
     @property
@@ -236,7 +236,7 @@ class SequentialLR(LRScheduler):
         if any(a >= b for a, b in pairwise([0, *self.milestones])):
             raise InputError(f"SequentialLR: milestones must rise and be above 0; got {shown(milestones)}")
         if any(one.moving for one in self.schedulers):
-            raise InputError("SequentialLR: a part cannot change the momentum; pass cycle_momentum=False to OneCycleLR")
+            raise InputError("SequentialLR: no schedule may change momentum; pass cycle_momentum=False to OneCycleLR")
         given_epoch: Any = last_epoch
         if not isinstance(given_epoch, int | np.integer) or given_epoch != -1:
             raise InputError(

@@ -75,7 +75,7 @@ class StepCallback:
 def on_step(run: Run, fn: Callable[[Run], object], every: int) -> StepCallback:
     """Call ``fn(run)`` after the steps whose number `every` divides."""
     function(fn, "on_step: fn")
-    every = integer("on_step: every", every, 1)
+    every = integer("on_step: 'every'", every, 1)
     run._check_live()
     callback = StepCallback(run, fn, every)
     run._callbacks.append(callback)

@@ -197,7 +197,7 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
     """Return `array` as (N, n): one-dimensional data has one number per sample, pictures become rows in C order."""
     found = real_array(array, what)
     if found.ndim == 0 or 0 in found.shape:
-        raise InputError(f"{what} must have the shape (samples, numbers per sample) without a 0, got {found.shape}")
+        raise InputError(f"{what} must have the shape (samples, numbers per sample), both >= 1, got {found.shape}")
     if found.ndim == 1:
         found = found[:, None]
     if not all_finite(found):
@@ -236,7 +236,7 @@ def fitting_source(array: Any, shape: Shape, what: str) -> NDArray[Any] | Source
 def _check_shape(given: Shape, shape: Shape, what: str) -> None:
     if given not in (shape, (prod(shape),)):
         other = f" or {shape}" if len(shape) > 1 else ""
-        raise InputError(f"{what}: samples must have the shape ({prod(shape)},){other}, got {given}")
+        raise InputError(f"{what}: a sample must have the shape ({prod(shape)},){other}, got {given}")
 
 
 def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
@@ -269,9 +269,7 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
     inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
     if len(inputs) != len(targets):
-        raise InputError(
-            f"data: the lengths differ: inputs {len(inputs)}, targets {len(targets)}; give one target for each input"
-        )
+        raise InputError(f"data: got inputs: {len(inputs)}, targets: {len(targets)}; give one target for each input")
     return inputs, targets
 
 

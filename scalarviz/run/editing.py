@@ -327,7 +327,7 @@ class RunHands:
         run = self.run
         new, wanted = fitting(targets, run._shapes[1], "set_targets: the targets"), len(run._dataset)
         if len(new) != wanted:
-            raise InputError(f"set_targets: give one target per sample ({wanted}), got {len(new)}")
+            raise InputError(f"set_targets: give one target for each of the {wanted} samples, got {len(new)}")
         check_targets(run.loss_function, new, run._tape)
         run._forward.ids.check("set_targets", targets=new)
         return new

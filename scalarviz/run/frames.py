@@ -440,7 +440,7 @@ def compare(run: Run, step_a: int, step_b: int, most: int) -> Comparison:
     """Return the weights that moved most between two steps; see :meth:`scalarviz.Run.compare`."""
     run._check_live()
     steps = integer("compare: step_a", step_a, 0), integer("compare: step_b", step_b, 0)
-    most = integer("compare: most", most, 0)
+    most = integer("compare: 'most'", most, 0)
     run.timeline.enter()
     first, newest = run.timeline.span
     wrong = [step for step in steps if not first <= step <= newest]

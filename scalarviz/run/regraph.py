@@ -413,7 +413,7 @@ def _hidden(model: Any) -> list[Place]:
     last = max((k for k, (_, _, part) in enumerate(leaves) if part.parameters()), default=0)
     found = [place for place in leaves[:last] if isinstance(place[2], Activation)]
     if not found:
-        raise InputError("change: the model has no hidden activation; give model=")
+        raise InputError("change: the model has no hidden activation; give the new model as model=")
     return found
 
 

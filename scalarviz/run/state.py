@@ -90,7 +90,7 @@ class State:
     def check(self, run: Run) -> None:
         """Raise InputError if `run` cannot go back to it; nothing is changed."""
         if self.graph.of() is not run:
-            raise InputError("the state belongs to another Run; use one from run.state() of this Run")
+            raise InputError("the state belongs to another Run; use a state from run.state() of this Run")
         if self.setup.seed != run._problem.seed:
             raise InputError(f"the state has seed {self.setup.seed}, this run has seed {run._problem.seed}")
         if not lost(self.engine.name):

@@ -259,8 +259,8 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     if missing:
         rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
         raise InputError(
-            f"restart: {listing(missing[:MOST_NAMED])}{rest} cannot be re-initialised: these were set by hand. Call "
-            "net.initialize(...) before you make the Run, or restart without a seed"
+            f"restart: {listing(map(repr, missing[:MOST_NAMED]))}{rest} cannot be re-initialised: these were set by "
+            "hand. Call net.initialize(...) before you make the Run, or restart without a seed"
         )
     return values.astype(run._stored)
 

@@ -81,7 +81,7 @@ def translate(
             trees.append(ast.parse(expression, mode="eval").body)
         except SyntaxError as error:
             raise InputError(f"{where}: {shown(expression)} is not an expression ({error.msg})") from None
-    writer = _Writer(trees, names, dialect, f"{where}: {', '.join(expressions)!r}")
+    writer = _Writer(trees, names, dialect, f"{where}: the expression {', '.join(expressions)!r}")
     return writer.lines, writer.results
 
 
@@ -167,8 +167,8 @@ class _Writer:
 
     def refuse(self, node: ast.expr) -> InputError:
         return InputError(
-            f"{self.where} uses {shown(ast.unparse(node))}; allowed are numbers, {listing(self.names)}, + - * / **, "
-            f"one comparison at a time, and {listing(FUNCTIONS)}"
+            f"{self.where} must not use {shown(ast.unparse(node))}; allowed are numbers, {listing(self.names)}, + - * "
+            f"/ **, one comparison at a time, and {listing(FUNCTIONS)}"
         )
 
 

@@ -90,7 +90,7 @@ def function(name: str) -> Callable[..., Value]:
 
     def call(*operands: Any) -> Value:
         if len(operands) != arity:
-            raise InputError(f"{name} takes the operands ({', '.join(op.entry.args)}), got {len(operands)}")
+            raise InputError(f"{name} takes {arity} ({listing(op.entry.args)}), got {len(operands)} operands")
         for x in operands:
             if isinstance(x, Many):
                 return x.each(name, *operands)  # type: ignore[no-any-return]

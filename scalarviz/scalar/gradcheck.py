@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, TypeMismatchError
+from ..errors import InputError, TypeMismatchError, typed
 from . import mask
 from .single import as_number, positive
 from .value import Value
@@ -20,7 +20,7 @@ def by_backward(fn: Function, point: Sequence[float], title: str = "gradcheck") 
     leaves = [Value(p) for p in point]
     result = fn(*leaves)
     if not isinstance(result, Value):
-        raise InputError(f"{title}: the function must return a Value, got {type(result).__name__}")
+        raise InputError(f"{title}: the function must return a Value, got {typed(result)}")
     result.backward()
     return tuple(leaf.grad for leaf in leaves)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, typed
 from .single import Many
 from .value import Value
 
@@ -86,7 +86,7 @@ def every(result: Any, what: str, level: int = 0) -> list[Value]:
     alone = isinstance(result, np.ndarray) and result.ndim == 0
     result = result if alone else _opened(result)
     if not isinstance(result, Sequence) or isinstance(result, str):
-        raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
+        raise InputError(f"{what} must return a Value or a list of Values, got {typed(result)}")
     if any(isinstance(v, NESTED) for v in result):
         return [v for part in result for v in every(part if isinstance(part, NESTED) else [part], what, level + 1)]
     return [v if isinstance(v, Value) else Value(v) for v in result]

@@ -148,7 +148,7 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
         )
     if len(partials) != len(args):
         raise InputError(
-            f"register {shown(name)}: give one derivative for each of {listing(args)}; got {len(partials)}"
+            f"register {shown(name)}: give one derivative per operand ({listing(args)}); got {len(partials)}"
         )
 
 

@@ -114,12 +114,12 @@ class FunctionBuild:
         except (TypeError, ValueError):  # a function without a signature
             return
         if "seed" in names:
-            raise InputError(f"sweep: {self.name} takes its seed from seeds=; leave seed out of the options")
+            raise InputError(f"sweep: {self.name}() gets the seed from seeds=; leave out the option 'seed'")
         anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
         for name in ("seed", *names):
             if name not in taken and not anything:
                 raise InputError(
-                    f"sweep: {self.name} takes no {name}=; the sweep calls {self.name}(seed=0"
+                    f"sweep: {self.name}() takes no {name}=; the sweep calls {self.name}(seed=0"
                     f"{''.join(f', {n}=...' for n in names)}), which must return a Run"
                 )
 

@@ -141,9 +141,9 @@ def _field(build: Build, name: str) -> str:
             if field in OF_PICTURES:
                 why = "it concerns only pictures and messages"
             elif field == "seed":
-                why = "use --seeds (in Python: seeds=)"
-            raise InputError(f"sweep: {name} is not allowed: {why}")
-    raise InputError(f"sweep: {build.name} has no option {shown(name)}; allowed are {listing(fields)}")
+                why = "use --seeds, or seeds= in Python"
+            raise InputError(f"sweep: {shown(name)} is not allowed: {why}")
+    raise InputError(f"sweep: scene {build.name!r} has no option {shown(name)}; allowed: {listing(fields)}")
 
 
 def sweepable(options: Any) -> list[str]:
@@ -234,7 +234,7 @@ def values_of(text: str, what: str) -> list[str]:
         if found is None or ends[0] is None or ends[1] is None:
             values.append(part)
         else:
-            values += _range(ends[0], ends[1], bool(found[3]), found[4], f"{what} {part}")
+            values += _range(ends[0], ends[1], bool(found[3]), found[4], f"{what}: {shown(part)}")
         if len(values) > MOST:
             raise InputError(f"{what}: more than {MOST:,} values in {shown(text)}")
     seen: set[str] = set()
@@ -275,17 +275,17 @@ def _range(first: float, last: float, logs: bool, count: str | None, said: str) 
     if count is None:
         if first != int(first) or last != int(last):
             raise InputError(
-                f"{said} has no count; write {said.rsplit(maxsplit=1)[-1]}:5 for five evenly spaced values, :log5 "
+                f"{said} has no count; write {said.rpartition(' ')[2][1:-1]}:5 for five evenly spaced values, :log5 "
                 "for equal factors"
             )
         if not 0 <= last - first < MOST:
-            raise InputError(f"{said}: a range must go up and have at most {MOST:,} values")
+            raise InputError(f"{said} must go up and have at most {MOST:,} values")
         return [str(number) for number in range(int(first), int(last) + 1)]
     number = int(count)
     if not 2 <= number <= MOST:
-        raise InputError(f"{said}: a range must have 2 to {MOST:,} values, got {number:,}")
+        raise InputError(f"{said} must have 2 to {MOST:,} values, got {number:,}")
     if logs and not (first > 0 and last > 0):
-        raise InputError(f"{said}: a :log range needs numbers above 0 at both ends")
+        raise InputError(f"{said} must have numbers above 0 at both ends, because of :log")
     shares = (k / (number - 1) for k in range(number))
     if logs:
         found = [math.exp((1 - share) * math.log(first) + share * math.log(last)) for share in shares]

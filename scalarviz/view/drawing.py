@@ -248,7 +248,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
         if inputs:
             raise InputError("draw: a Value takes no inputs; pass inputs only with a Module")
-        values = [z] if isinstance(z, Value) else every(z, "draw: a list")
+        values = [z] if isinstance(z, Value) else every(z, "draw")
         if not values:
             raise InputError("draw: the list is empty; give at least one Value")
         return lambda: (values, None), None
@@ -266,7 +266,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
             f"{typed(z)}. To see cubes, use sv.show(x)"
         )
     if not inputs:
-        raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
+        raise InputError("draw: a function needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
     return lambda: called(z, inputs), z if isinstance(z, Module) else None
 
 

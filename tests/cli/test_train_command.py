@@ -91,7 +91,7 @@ def test_sides_that_the_file_leaves_open_are_those_of_the_data(trained, tmp_path
     x = np.broadcast_to(bright[:, None, None, None], (20, 1, 4, 6))
     np.savez("open.npz", x=x, y=(bright > 0.5).astype(int))
     assert trained("open.onnx", "--data", "open.npz", "--steps", 20, "--onnx", "out.onnx").code == 0
-    with pytest.raises(InputError, match=r"size of high, x\[3\] is not fixed"):
+    with pytest.raises(InputError, match=r"size of 'high', 'x\[3\]' is not fixed"):
         sv.load_onnx("open.onnx")
     net = sv.load_onnx("open.onnx", sides={"high": 4, "x[3]": 6})
     assert np.shape(net(x[0].tolist())) == (2,)

@@ -59,7 +59,7 @@ def changed(**settings):
 @refusals({
     "a kind of sampling": (lambda: make_run(sampling="twice"), InputError, "'replacement'", "twice"),
     "a batch beyond the data": (lambda: make_run(batch_size=25), InputError, 25, "replacement"),
-    "a batch beyond 32 bits": (lambda: make_run(sampling="replacement", batch_size=2**32 + 1), InputError, "at most"),
+    "a batch beyond 32 bits": (lambda: make_run(sampling="replacement", batch_size=2**32 + 1), InputError, "2**32"),
     "epochs of a large batch": (changed(sampling="epochs"), InputError, "larger", 24),
     **{f"sampling = {wrong!r}": (changed(sampling=wrong), InputError, "'epochs', 'replacement'")
        for wrong in ("no", 3, True)},

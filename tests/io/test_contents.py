@@ -395,7 +395,7 @@ def test_a_table_is_its_function_between_its_points_and_exact_on_them(tmp_path):
 
 
 @refusals({
-    "no such column": (lambda it: io.parse_csv("x,y\n1,2\n").column("z"), InputError, "'z'", "x, y"),
+    "no such column": (lambda it: io.parse_csv("x,y\n1,2\n").column("z"), InputError, "'z'", "'x', 'y'"),
     "no text": (lambda it: io.parse_csv(7), TypeMismatchError, "7"),
     "no idx": (lambda it: io.find_idx(it, "images-idx3-ubyte"), InputError, "images-idx3-ubyte",
         "images-idx3-ubyte.gz"),

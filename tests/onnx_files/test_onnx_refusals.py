@@ -153,7 +153,7 @@ SIDES = ("{'K': 4, 'L': 2}", "{'L': 0}", "{'L': 2.5}", "{'x': 3}", "{'x': (2, 0)
          "{'x[1]': 2}", "[2]", "{3: 3}")  # fmt: skip
 UNREAD = {
     "samples are mixed": ("load(it, Made('N', 3).read(PAIRS))", InputError,
-        "MatMul 'all_pairs'", "x axis 0", "batch=False"),
+        "MatMul 'all_pairs'", "axis 0 of x", "batch=False"),
     "a mask is used": ("load(it, Made('N', 3).read(MASKED))", InputError, "Dropout 'drop'", "'mask'", "training_mode"),
     "four samples": ("load(it, mlp(4, 3).read('z = Reshape(y, shape:=[4, 1, 2]) @hard'), 'z')", InputError,
         "4 samples", "Reshape 'hard'", "dynamic_axes"),

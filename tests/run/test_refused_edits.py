@@ -83,7 +83,7 @@ EDITS = {
     "it.do(edits.SetNumbers(TWO, {'lr': 1}))": (V, "two"),
     "it.do(edits.SetNumbers(((0, 0),), {'lr': 1}))": (V, "count"),
     "it.do(edits.SetNumbers(((0, 1),), {}))": (V, "number"), "it.do(edits.SetNumbers(((0, 1),), 3))": (T, 3),
-    "it.do(edits.SetNumbers(((0, 99),), {'lr': 1}))": (V, 98, 31),
+    "it.do(edits.SetNumbers(((0, 99),), {'lr': 1}))": (V, 98, 30),
     "it.do(edits.SetNumbers(((0, 1),), {'speed': 1}))": (V, "speed"),
     "it.set_numbers(sv.Weight(1.0), lr=0.1)": (V, "weights"), "it.change(clip_norm=0)": (V, "clip_norm", 0),
     "it.change(clip_value=-1)": (V, "clip_value", -1), "it.change(l2=float('inf'))": (V, "l2", "inf"),
@@ -98,7 +98,7 @@ EDITS = {
     "it.do(edits.Several((edits.SetWeights(0, [1.0]), edits.Refill(X[:9], X[:9]), edits.SetBatchSize(10))))":
      (V, 10, 9),
     "it.do(edits.Several((edits.Change(model=NETWORKS['rgb'].ours()), edits.SetFrozen(20, [True]))))":
-     (V, 20, 12),
+     (V, 20, 11),
     "it.do(edits.Call(3))": (T, "function"), "it.do(edits.Change())": (V, "change(activation="),
     "it.change(activation='sinus')": (V, "sinus", "tanh", "relu"), "it.change(activation=3)": (T, 3, "tanh"),
     "it.change(loss='squares')": (V, "squares", "MSELoss"), "it.change(loss=nn.Module)": (T, "MSELoss"),

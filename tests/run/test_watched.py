@@ -56,8 +56,8 @@ def test_names_are_the_way_to_the_array():
     "recorded": (lambda watched: sv.Recording(watched, micro=True), InputError, "micro", "allowed: gradients, updates"),
     "turned": (lambda watched: watched.update({"w": np.ones((3, 2))}, loss=1), InputError, "w", "(3, 2)", "(2, 3)"),
     "missing": (lambda watched: watched.update({}), InputError, "w", "missing"),
-    "more": (lambda watched: watched.update({"w": np.ones((2, 3)), "b": np.ones(1)}), InputError, "b is new"),
-    "no name": (lambda watched: watched.update(3), InputError, "without a name", "is new"),
+    "more": (lambda watched: watched.update({"w": np.ones((2, 3)), "b": np.ones(1)}), InputError, "'b' was"),
+    "no name": (lambda watched: watched.update(3), InputError, "without a name", "not there before"),
     "gradients": (lambda watched: watched.update({"w": np.zeros((2, 3))}, {"w": np.ones(2)}), InputError, "grads"),
     "step": (lambda watched: watched.update(step=-1), InputError, "step"),
 })  # fmt: skip

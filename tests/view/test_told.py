@@ -81,7 +81,7 @@ def test_what_is_no_number_is_refused_and_changes_nothing(told):
         source.tell(**told)
     with pytest.raises(StateError, match="SetOptimizer"):
         source.edit(SetOptimizer({"lr": 0.1}))
-    with pytest.raises(InputError, match="number of weights: 1"):
+    with pytest.raises(InputError, match="allowed: 0 to 0"):
         source.edit(SetWeights(1, [1.0]))
     assert (source.frame().step, source.frame().loss) == (2, 0.5)
     with pytest.raises(StateError, match="its own steps and loss"):

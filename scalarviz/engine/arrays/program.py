@@ -250,7 +250,7 @@ class PlanRunner:
         except FloatingPointError:
             largest = f"{float(np.finfo(self.dtype).max):.2g}"
             raise InputError(
-                f"the data has {np.abs(data).max():.3g}; allowed in {self.dtype}: at most {largest}; scale the "
+                f"the data holds {np.abs(data).max():.3g}; {self.dtype} holds at most {largest}; scale the "
                 'data, or use dtype="float64"'
             ) from None
 

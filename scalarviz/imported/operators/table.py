@@ -95,7 +95,7 @@ QUANTISED = frozenset({
     "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
     "QuantizeLinear",
 })  # fmt: skip
-DOMAINS = {"com.microsoft": ": onnxruntime fused nodes; write the file with ORT_ENABLE_BASIC"}
+DOMAINS = {"com.microsoft": ", because onnxruntime fused nodes; write the file with ORT_ENABLE_BASIC"}
 """Advice for nodes of other domains."""
 OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
 """The oldest known version of some operators (opset 8 for all others), and the newest opset."""
@@ -104,7 +104,7 @@ OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
 def supported(node: Node, opset: int) -> str:
     """Return why a node is not supported, in one clause ("this operator is not supported"); empty if it is."""
     if node.domain not in ("", "ai.onnx"):
-        return f"its domain is {node.domain!r}, not the standard{DOMAINS.get(node.domain, '')}"
+        return f"its domain {node.domain!r} is not the standard's{DOMAINS.get(node.domain, '')}"
     if node.operator in QUANTISED:
         return "it computes with quantised numbers, which have no gradient; use the file from before quantisation"
     if node.operator not in TABLE:
@@ -280,7 +280,7 @@ def check_size(shape: Sequence[int], computed: bool = False) -> None:
     most = MOST_VALUES if computed else LARGEST
     if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
         what = f"{'Values' if computed else 'numbers'} in {DEEPEST} dimensions"
-        raise InputError(f"its result would have the shape {shown(tuple(shape))}; allowed: at most {most:,} {what}")
+        raise InputError(f"the result would have the shape {shown(tuple(shape))}; allowed: at most {most:,} {what}")
 
 
 def broadcast(operands: Sequence[Any]) -> None:

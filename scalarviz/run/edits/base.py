@@ -133,7 +133,7 @@ def within(hands: RunHands, start: int, count: int) -> None:
     stop = start + count
     if stop > hands.n_weights:
         raise InputError(
-            f"weights {shown(start)} to {shown(stop - 1)} are out of range; number of weights: {hands.n_weights}"
+            f"weights {shown(start)} to {shown(stop - 1)} are out of range; allowed: 0 to {hands.n_weights - 1}"
         )
 
 

@@ -236,9 +236,9 @@ class Several(Edit):
         if not isinstance(given, tuple | list) or not all(isinstance(edit, Edit) for edit in given):
             raise TypeMismatchError(f"Several: expected a sequence of edits, got {shown(given)}")
         if any(isinstance(edit, Call | Several) for edit in given):
-            raise InputError("Several: a Call or another Several cannot be one of its edits")
+            raise InputError("Several: the edits must not include a Call or another Several")
         if not given or sum(isinstance(edit, Change) for edit in given) > 1:
-            raise InputError("Several: expected at least one edit, and at most one Change")
+            raise InputError("Several: give at least one edit, and at most one Change")
         set_fields(self, edits=tuple(given), said=text(self.said, "Several: the words"))
 
     def resolved(self, hands: RunHands) -> Edit:

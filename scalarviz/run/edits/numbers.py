@@ -130,7 +130,7 @@ def spans_of(spans: Any, what: str) -> Spans:
 def _apart(spans: list[tuple[int, int]], what: str) -> None:
     for (start, count), (other, _) in pairwise(spans):
         if start + count > other:
-            raise InputError(f"{what}: weight {other} is in two spans; give it in one")
+            raise InputError(f"{what}: weight {other} is in two spans; spans must not overlap")
 
 
 def spans_words(said: str, spans: Spans, name: Names) -> str:
@@ -253,7 +253,7 @@ class SetOptimizer(Edit):
             ) from None
         pairs = tuple((str(name), _plain(number)) for name, number in given.items())
         if not pairs:
-            raise InputError("SetOptimizer: got no number; name one, such as SetOptimizer({'momentum': 0.9})")
+            raise InputError("SetOptimizer: got no numbers to set; try SetOptimizer({'momentum': 0.9})")
         set_fields(self, numbers=pairs)
         if self.group is not None:
             set_fields(self, group=integer("SetOptimizer: group", self.group, 0))

@@ -195,7 +195,7 @@ class Opened:
 
         At most `most` terms are listed; sums include all.
         """
-        return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
+        return Terms(self.index(weight), self._passes, self.batch, integer("terms: 'most'", most, 1))
 
     def follows(self, weight: Any) -> bool:
         """Return whether a number is no weight but follows the step: a running statistic or the loss scale."""

@@ -63,7 +63,7 @@ def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> N
         if not isinstance(given, tuple | list) or not all(isinstance(word, str) for word in given):
             raise TypeMismatchError(f"{what} must be a tuple of texts, got {shown(given)}")
         if get_args(hint) == (str, str) and len(given) != 2:
-            raise InputError(f"{what} has {len(given)} texts; allowed: 2")
+            raise InputError(f"{what} must have 2 texts, got {len(given)}")
     elif hint == tuple[int, int]:
         if not isinstance(given, tuple | list) or len(given) != 2:
             raise InputError(f"{what} must be (H, W), got {shown(given)}")

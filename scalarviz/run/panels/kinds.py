@@ -44,7 +44,9 @@ class Pictures(Panel):
     def _check(self) -> None:
         source, target = arrays_of(self, "source", "target")
         if source.ndim != 3 or source.shape[-1] != 3 or 0 in source.shape or source.shape != target.shape:
-            raise InputError(f"Pictures: got source {source.shape}, target {target.shape}; allowed: (H, W, 3) for both")
+            raise InputError(
+                f"Pictures: source and target need one shape (H, W, 3), got {source.shape}, {target.shape}"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +71,7 @@ class ColourCube(Panel):
         inputs, targets = arrays_of(self, "inputs", "targets")
         if inputs.ndim != 2 or inputs.shape[1] != 3 or not len(inputs) or inputs.shape != targets.shape:
             raise InputError(
-                f"ColourCube: got inputs {inputs.shape}, targets {targets.shape}; allowed: (N, 3) for both"
+                f"ColourCube: inputs and targets need one shape (N, 3), got {inputs.shape}, {targets.shape}"
             )
 
 
@@ -146,8 +148,8 @@ class Points:
         back = np.zeros(count, bool) if self.held_out is None else arrays_of(self, "held_out")[0]
         if places.shape != (count, 2) or targets.shape != (count,) or back.shape != (count,) or back.dtype != bool:
             raise InputError(
-                f"Points: got x {places.shape}, target {targets.shape}, held_out {back.shape} {back.dtype}; "
-                "allowed: (N, 2), (N,) and (N,) bool"
+                "Points: x must have the shape (N, 2), target (N,) and held_out (N,) of bool; got "
+                f"{places.shape}, {targets.shape} and {back.shape} of {back.dtype}"
             )
 
     @property
@@ -218,7 +220,7 @@ class PlaneMap(Panel):
         integer("PlaneMap: output", self.output, 0)
         classes = len(self.classes)
         if classes not in (0, *range(2, MOST_CLASSES + 1)):
-            raise InputError(f"PlaneMap: classes must have 0 or 2 to {MOST_CLASSES} texts, got {classes}")
+            raise InputError(f"PlaneMap: classes must be empty or 2 to {MOST_CLASSES} texts, got {classes}")
         if self.cells is not None:
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
 
@@ -368,7 +370,7 @@ class TestCurve(Described):
         inputs, targets = arrays_of(self, "inputs", "targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
             raise InputError(
-                f"TestCurve: got inputs {inputs.shape}, targets {targets.shape}; give one target per sample"
+                f"TestCurve: give one target per sample, got inputs {inputs.shape}, targets {targets.shape}"
             )
 
     def of(self, moment: Moment) -> Samples:
@@ -518,7 +520,7 @@ class LossOver(Panel):
         _check_weights(self, 2)
         spans: Any = self.spans
         if not isinstance(spans, tuple | list) or len(spans) != len(self.weights):
-            raise InputError(f"LossOver: spans must have one (low, high) per weight, got {shown(spans)}")
+            raise InputError(f"LossOver: 'spans' must have one (low, high) per weight, got {shown(spans)}")
         for span in spans:
             pair(span, "LossOver: the ends of a span")
 
@@ -552,7 +554,7 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
         integer(f"{kind}: a weight", weight, 0)
     names = len(panel.names)
     if not len(weights) == names <= most:
-        raise InputError(f"{kind}: give 1 to {most} weights and a name for each; got {len(weights)} and {names}")
+        raise InputError(f"{kind}: give 1 to {most} weights, each with a name; got {len(weights)} and {names} names")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -300,7 +300,7 @@ def alike(new: Any, known: Any) -> bool:
 
 Float = NDArray[np.floating]
 Flags = NDArray[np.bool_]
-_SAME = "allowed: the same names and shapes in every call; open a new window for other arrays"
+_SAME = "names and shapes must be the same in every call; open a new window for other arrays"
 
 
 class Reader:
@@ -355,7 +355,7 @@ class Reader:
             )
         if grads is not None and not alike(grads, self._grads):
             for name, leaf in leaves(grads):
-                self._fit(f"grads: {name}", name, shape_of(name, leaf))
+                self._fit(f"the array {name!r} of grads", name, shape_of(name, leaf))
         if params is not None and not alike(params, self._x):
             self._fit_all({part.name: shape_of(part.name, part.leaf) for part in self._parts(params)})
         self._former = self._x if params is not None and params is not self._x else None
@@ -368,17 +368,17 @@ class Reader:
         """Refuse an unknown name, unless the array is empty, or another shape."""
         place = self._places.get(name)
         if place is None and 0 not in shape:
-            raise InputError(f"{said if name else 'an array without a name'} is new; {_SAME}")
+            raise InputError(f"{said if name else 'an array without a name'} was not there before; {_SAME}")
         if place is not None and shape != place.shape:
-            raise InputError(f"{said}: the shape changed from {place.shape} to {shape}; {_SAME}")
+            raise InputError(f"the shape of {said} changed from {place.shape} to {shape}; {_SAME}")
 
     def _fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Refuse missing or new arrays, and other shapes."""
         for name, shape in shapes.items():
-            self._fit(name, name, shape)
+            self._fit(f"the array {name!r}", name, shape)
         missing = [name for name in self._places if name not in shapes]
         if missing:
-            raise InputError(f"{missing[0]} is missing; {_SAME}")
+            raise InputError(f"the array {missing[0]!r} is missing; {_SAME}")
 
     def values(self) -> Float:
         """Return a copy of the current numbers (P,); a layer may have got a new tensor."""

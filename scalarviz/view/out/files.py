@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, MissingDependencyError, ScalarvizError, listing, shown
+from ...errors import InputError, MissingDependencyError, ScalarvizError, shown
 from ...io import replacing, write_bytes
 from ...io.atomic import as_path
 from ..ink.boxes import LABEL
@@ -247,7 +247,7 @@ def film_class(path: Path) -> type[Film]:
     """Return the class for a name; raise InputError if it ends in none of `FILMS`."""
     kind = FILMS.get(path.suffix.lower())
     if kind is None:
-        raise InputError(f"film: got {shown(path.name)}; allowed: a name that ends in {listing(FILMS)}")
+        raise InputError(f"film: got {shown(path.name)}; allowed: a name that ends in {' or '.join(FILMS)}")
     return kind
 
 

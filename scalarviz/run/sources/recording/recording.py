@@ -85,7 +85,7 @@ class Recording(Closing):
         activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
         budget: int = BUDGET, micro: bool = False,
     ) -> None:  # fmt: skip
-        every, budget = integer("Recording: every", every, 1), integer("Recording: budget (bytes)", budget, 0)
+        every, budget = integer("Recording: 'every'", every, 1), integer("Recording: budget (bytes)", budget, 0)
         parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,
                  "micro": micro}  # fmt: skip
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
