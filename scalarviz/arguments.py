@@ -88,8 +88,8 @@ def misfit(
         return f"{title} takes {_many(len(by_place))} by position, got {len(given)}{advice}. {allowed}"
     twice = [n for n in by_place[: len(given)] if n in kwargs]
     if twice:
-        return f"{title}: {listing(twice)} given twice, by position and by name. {allowed}"
-    return f"{title}: missing {listing(_missing(parameters, by_place[: len(given)], kwargs))}. {allowed}"
+        return f"{title}: {listing(map(repr, twice))} given twice, by position and by name. {allowed}"
+    return f"{title}: missing {listing(map(repr, _missing(parameters, by_place[: len(given)], kwargs)))}. {allowed}"
 
 
 def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]) -> str:

@@ -73,8 +73,8 @@ UNCHANGED = Unchanged()
 def do(run: Run, edit: Edit, gesture: str) -> None:
     """Apply an edit between two steps and log it."""
     if not isinstance(edit, Edit):
-        raise TypeMismatchError(f"do: expected an Edit, such as SetWeights(0, [0.5]), got {type(edit).__name__}")
-    text(gesture, "do: the gesture")
+        raise TypeMismatchError(f"run.do: expected an Edit, such as SetWeights(0, [0.5]), got {shown(edit)}")
+    text(gesture, "run.do: the gesture")
     run._enter()
     edit = edit.resolved(run._hands)
     edit.check(run._hands)
