@@ -337,7 +337,7 @@ class Value:
     def __index__(self) -> int:
         tracing.forbid(
             "an index or a range()",
-            ". nn.Embedding or sv.gather(table, id) reads a table; nn.CrossEntropyLoss, nn.NLLLoss take class indices",
+            ". nn.Embedding and sv.gather read a table; nn.CrossEntropyLoss and nn.NLLLoss take indices",
         )
         raise TypeMismatchError(f"a Value cannot be an index, as {self.data!r} is a float; use int(value)")
 
@@ -352,7 +352,7 @@ class Value:
         return format(self.data, spec)
 
     def __bool__(self) -> bool:
-        tracing.forbid("bool()", "; if, and, or, while call bool(), as do max() and min(): use sv.max, sv.min")
+        tracing.forbid("bool()", "; if, and, or, while call bool(); so do max, min: use sv.max, sv.min")
         return self.data != 0.0
 
     def __repr__(self) -> str:

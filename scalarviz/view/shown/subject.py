@@ -167,7 +167,7 @@ def tensors_of(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
 
 # ---- The subject of a picture.
 
-ALLOWED = "a Scene, a Run, a Module, a Weight, a list of Weights, a torch.nn.Module, or arrays in a dict or a list"
+ALLOWED = "a Scene, a Run, a Module, one or more Weights, a torch.nn.Module, or arrays in a dict or a list"
 LOOP_CURVE = LossCurve(label="as the loop says")
 """The losses reported by a user's own loop, or by that of another library."""
 
