@@ -88,7 +88,7 @@ def misfit(
         return f"{title} takes {_many(len(by_place))} by position, got {len(given)}{advice}. {allowed}"
     twice = [n for n in by_place[: len(given)] if n in kwargs]
     if twice:
-        return f"{title}: {listing(twice)} given twice, by position and by name. {allowed}"
+        return f"{title}: {listing(map(repr, twice))} given twice, by position and by name. {allowed}"
     return f"{title}: missing {listing(_missing(parameters, by_place[: len(given)], kwargs))}. {allowed}"
 
 
@@ -168,7 +168,7 @@ def module_names(
 
 def _missing(parameters: Mapping[str, inspect.Parameter], placed: list[str], kwargs: Mapping[str, Any]) -> list[str]:
     needed = (n for n, p in parameters.items() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL)
-    return [n for n in needed if n not in placed and n not in kwargs]
+    return [repr(n) for n in needed if n not in placed and n not in kwargs]
 
 
 def _brief(parameter: inspect.Parameter) -> str:

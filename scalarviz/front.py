@@ -33,7 +33,7 @@ ABSENT = {
     **dict.fromkeys(("load", "save"), _FILES),
     **dict.fromkeys(("enable_grad", "inference_mode", "set_grad_enabled"), "use sv.no_grad() where no graph is needed"),
     **dict.fromkeys(("cuda", "device", "float32", "float64", "set_default_dtype"),
-                    "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)"),
+                    "choose device and dtype in sv.Run(..., engine=, dtype=)"),
     **dict.fromkeys(("DataLoader", "Dataset", "TensorDataset", "utils"),
                     "a Run takes data=(X, Y) and batch_size=, or PyTorch's loaders and data sets"),
     **dict.fromkeys(("randint", "randperm", "tril", "triu", "zeros_like"), _ARRAYS),

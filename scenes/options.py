@@ -242,7 +242,7 @@ class Flags(BaseModel):
         choices = extra_of(field).get("choices", ())
         if choices and value not in choices:
             given = f"{value:g}" if isinstance(value, float) else shown(value)
-            raise InputError(f"got {given}; allowed: {listing(map(str, choices))}")
+            raise InputError(f"got {given}; allowed: {listing(map(str, choices))} ({field.description})")
         return value
 
     @model_validator(mode="after")

@@ -107,7 +107,7 @@ class Options(SceneOptions):
         "epochs to train, instead of --steps; one epoch uses every pixel once", None, gt=0, le=1e9,
         allow_inf_nan=False, shown="as --steps says",
     )  # fmt: skip
-    encoding: str = flag("encoding of (x, y): waves (sines or triangles), or none", "sin", choices=ENCODINGS)
+    encoding: str = flag("waves that encode x and y: sines, triangles or none", "sin", choices=ENCODINGS)
     frequencies: int = flag("waves per coordinate; each has twice the frequency of the one before", 3, ge=1, le=12)
     hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N")
     transform: str = flag(

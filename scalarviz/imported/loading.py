@@ -330,7 +330,7 @@ def _trains(node: Node, facts: Facts) -> bool:
 def _axis_of(batch: Any) -> Any:
     if batch is True or not (batch is None or isinstance(batch, str | int)):
         raise TypeMismatchError(
-            f"load_onnx: batch must be the name of a side, the number of an axis, or False, got {shown(batch)}"
+            f"load_onnx: batch must be the name or the index of a dimension, or False, got {shown(batch)}"
         )
     return batch
 

@@ -86,7 +86,7 @@ def grid(points: int = POINTS) -> Floats:
 def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") -> Lut:
     """Return the LUT of `function`, which maps sRGB colours (N, 3) in 0..1 to such colours."""
     asked = grid(points)
-    colours = real_array(function_of(function, "sample: function")(asked), "sample: the result of the function")
+    colours = real_array(function_of(function, "sample: 'function'")(asked), "sample: the result of the function")
     if colours.shape != asked.shape:
         raise InputError(f"sample: the function must return colours of shape {asked.shape}, got {colours.shape}")
     return Lut(colours.astype(np.float64).reshape(points, points, points, 3), title)

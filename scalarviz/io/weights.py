@@ -215,7 +215,7 @@ def entries_under(prefix: str, tensors: Mapping[str, Array]) -> dict[str, Array]
 def _plain(name: str, array: Array) -> Array:
     """Return the array in C order and native byte order (`ascontiguousarray` would turn a scalar into a vector)."""
     try:
-        plain = np.asarray(real_array(array, "it"), order="C")
+        plain = np.asarray(real_array(array, "a tensor"), order="C")
     except TypeMismatchError as error:
         raise InputError(f"cannot store {shown(name)}: {error}") from None
     if plain.dtype.kind not in "biuf" or plain.dtype.itemsize > 8:

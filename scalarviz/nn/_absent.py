@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_PLACE = "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)"
+_PLACE = "choose device and dtype in sv.Run(..., engine=, dtype=)"
 
 COMMON = {
     **dict.fromkeys(("device", "dtype"), _PLACE),

@@ -282,7 +282,7 @@ Objects = NDArray[np.object_]
 ABSENT = {
     "float": "Values are float64; a comparison gives 0 and 1",
     **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
-    "to": "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)",
+    "to": "choose device and dtype in sv.Run(..., engine=, dtype=)",
     "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
     "zero_": "assign instead: x[...] = 0.0",
     "retain_grad": "every Value keeps its gradient; omit the call",

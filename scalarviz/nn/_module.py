@@ -338,7 +338,7 @@ class Module:
                 yield name, module
 
     def _walk(self, prefix: str, above: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
-        yield text(prefix, "the argument prefix"), self
+        yield text(prefix, "the argument 'prefix'"), self
         for name, part in self._members():
             self._adopt(part)  # a list may have grown since it was set
             if isinstance(part, Module) and id(part) not in (*above, id(self)):

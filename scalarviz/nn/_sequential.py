@@ -63,7 +63,7 @@ class Sequential(Module):
             hint = f"; did you mean {module.__name__}()?" if isinstance(module, type) else ""
             hint = "; unpack a list of modules: Sequential(*layers)" if type(module) in LISTS else hint
             hint = f"; this is PyTorch's: use scalarviz.nn.{theirs}" if (theirs := of_torch(module)) else hint
-            raise TypeMismatchError(f"Sequential: part {name} must be a Module, got {shown(module)}{hint}")
+            raise TypeMismatchError(f"Sequential: part {name!r} must be a Module, got {shown(module)}{hint}")
         key = str(name) if type(name) is int else text(name, "Sequential: a name")
         if not key or "." in key or hasattr(self, key):
             raise InputError(

@@ -150,7 +150,7 @@ class Dropout(Module):
 
     @p.setter
     def p(self, p: float) -> None:
-        what = "Dropout: p, the probability of a zero,"
+        what = "Dropout: 'p' (the probability of a zero)"
         vars(self)["p"] = checked_number(p, what, lambda share: 0 <= share <= 1, "be in 0 .. 1", "; try 0.5")
 
     def forward(self, x: Any) -> Any:

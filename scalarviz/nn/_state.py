@@ -51,7 +51,7 @@ def register(module: Module, name: str, array: ArrayLike) -> None:
         raise InputError(f"{title}: the name must be a Python identifier, got {shown(name)}")
     if hasattr(module, name) and name not in module._books.buffers:
         raise InputError(f"{title}: {shown(name)} already exists and is not a buffer; choose another name")
-    numbers = float_array(array, f"{title}: {name}")
+    numbers = float_array(array, f"{title}: {name!r}")
     kept = np.asarray(array).dtype
     setattr(module, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
     books = module._books

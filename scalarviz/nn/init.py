@@ -101,7 +101,7 @@ def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
     InputError
         A bound is not finite, or ``a > b``.
     """
-    low, high = as_number(a, "uniform: a"), as_number(b, "uniform: b")
+    low, high = as_number(a, "uniform: 'a'"), as_number(b, "uniform: 'b'")
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise InputError(f"uniform needs finite numbers a <= b, got a={shown(a)}, b={shown(b)}")
 

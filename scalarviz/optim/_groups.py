@@ -56,7 +56,7 @@ def grouped(params: Any, title: str) -> tuple[list[tuple[Block, Indices]], list[
         if "params" not in group or not all(isinstance(name, str) for name in group):
             raise InputError(f"{title}: group {j} has no 'params'; write {{'params': [...], 'lr': 0.1}}")
         given = group["params"]
-        own = held_by([given] if isinstance(given, Block | Weight) else given, f"{title}: group {j}")
+        own = held_by([given] if isinstance(given, Block | Weight) else given, f"{title}, group {j}")
         for block, places in own:
             known = where_.setdefault(block, {})
             twice = next((place for place in places.tolist() if place in known), None)
@@ -78,7 +78,7 @@ def _groups_in(params: Any) -> list[Mapping[str, Any]]:
     wrong = next((part for part in params if not isinstance(part, Mapping)), None)
     if wrong is not None:
         raise TypeMismatchError(
-            f"params mixes groups ({{'params': ...}}) and a {type(wrong).__name__}; give only groups"
+            f"params has groups, such as {{'params': [...]}}, and a {type(wrong).__name__}; give only groups"
         )
     return list(params)
 
@@ -90,7 +90,7 @@ class ParamGroup(MutableMapping[str, Any]):
         self._optimizer, self._index = optimizer, index
 
     def __getitem__(self, name: str) -> Any:
-        name = text(name, "the name of a number of a parameter group")
+        name = text(name, "a key of a parameter group")
         if name == "params":
             return self._params()
         if name == INITIAL:
@@ -104,7 +104,7 @@ class ParamGroup(MutableMapping[str, Any]):
         return numbers[name]
 
     def __setitem__(self, name: str, number: Any) -> None:
-        name = text(name, "the name of a number of a parameter group")
+        name = text(name, "a key of a parameter group")
         if name == "params":
             raise InputError("the weights of a parameter group are fixed; create another optimiser")
         if name == INITIAL:

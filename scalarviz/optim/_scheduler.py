@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, mapping, one_of, real_array
-from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing
+from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing, typed
 from ._checked import LAST_STEP, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
@@ -74,7 +74,7 @@ class LRScheduler:
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1, *, unit: str = "step") -> None:
         title = type(self).__name__
         if not isinstance(optimizer, Optimizer):
-            raise TypeMismatchError(f"{title} needs an optimiser, got {type(optimizer).__name__}")
+            raise TypeMismatchError(f"{title} needs an optimiser, got {typed(optimizer)}")
         self._first = 1 + integer(f"{title}: last_epoch", last_epoch, -1, LAST_STEP)
         self.unit = one_of(unit, UNITS, f"{title}: unit")
         self._optimizer, self._mark = weakref.ref(optimizer), object()

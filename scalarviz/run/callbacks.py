@@ -91,8 +91,8 @@ def advance_to_callback(run: Run, most: int) -> int:
         return advance_to_break(run, most)
     if run._calling is not None:
         raise StateError(
-            f"step: {run._calling.name} is a callback of this training (step {run._training.steps:,}) and cannot step "
-            "the run; it may change the run, and training continues by itself"
+            f"run.step: {run._calling.name} is a callback of this training (step {run._training.steps:,}) and cannot "
+            "step the run; it may change the run, and training continues by itself"
         )
     steps, again = run._training.steps, run.timeline.is_behind
     done = advance_to_break(run, min([most, *(each.every - steps % each.every for each in run._callbacks)]))
@@ -208,13 +208,13 @@ def find(run: Run, condition: str, before: int | None, progress: Progress | None
     """Return the last step before `before` at which a condition became true, or None."""
     run._check_live()
     if progress is not None:
-        function(progress, "find: progress")
+        function(progress, "run.find: progress")
     found = Condition.read(condition, names_now(run), "find:")
     run.timeline.enter()
     first, newest = run.timeline.span
-    end = run._training.steps if before is None else integer("find: before", before, 0)
+    end = run._training.steps if before is None else integer("run.find: before", before, 0)
     if not first <= end <= newest + 1:
-        raise InputError(f"find: there is no step before {end:,} on this branch; its steps: {first:,} to {newest:,}")
+        raise InputError(f"run.find: no step before {end:,} on this branch of steps {first:,} to {newest:,}")
     if found.of_losses:
         known, step = in_losses(found, run.timeline.line.history, first, end)
         if known:

@@ -77,7 +77,7 @@ def of_values(given: Any, what: str) -> None:
             f"{what} must be a module or a function of Values, got the class {name}; give an object, {name}()"
         )
     if not callable(given):
-        raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(given).__name__}")
+        raise TypeMismatchError(f"{what} must be a module or a function of Values, got {typed(given)}")
 
 
 def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from ..engine.data import Data
 from ..engine.outside import Outside, as_source
 from ..engine.problem import Limits, Sampling
 from ..engine.table import usable
-from ..errors import InputError, TypeMismatchError, UnknownAttributeError, shown
+from ..errors import InputError, TypeMismatchError, UnknownAttributeError, shown, typed
 from ..optim import Schedule
 from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
@@ -73,8 +73,8 @@ UNCHANGED = Unchanged()
 def do(run: Run, edit: Edit, gesture: str) -> None:
     """Apply an edit between two steps and log it."""
     if not isinstance(edit, Edit):
-        raise TypeMismatchError(f"do: expected an Edit, such as SetWeights(0, [0.5]), got {type(edit).__name__}")
-    text(gesture, "do: the gesture")
+        raise TypeMismatchError(f"run.do: expected an Edit, such as SetWeights(0, [0.5]), got {typed(edit)}")
+    text(gesture, "run.do: the gesture")
     run._enter()
     edit = edit.resolved(run._hands)
     edit.check(run._hands)

@@ -306,12 +306,12 @@ def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int
     if step is None:
         return current_step_data(run, frame, sample)
     if frame is not None:
-        raise InputError("open: got a frame and a step; give one of them")
-    step = integer("open: step", step, 0)
+        raise InputError("run.open: got a frame and a step; give one of them")
+    step = integer("run.open: step", step, 0)
     first, newest = run.timeline.span
     if not first < step <= newest + 1:
         raise InputError(
-            f"open: there is no step {shown(step)}; allowed: {first + 1:,} to {newest + 1:,} (the next step)"
+            f"run.open: there is no step {shown(step)}; allowed: {first + 1:,} to {newest + 1:,} (the next step)"
         )
     own = None
     with _returning(run):
@@ -385,10 +385,10 @@ def _norm_batch(run: Run, before: int) -> NDArray[Any] | None:
 
 def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_]]:
     if not isinstance(frame, Frame):
-        raise TypeMismatchError(f"open: frame must be a Frame of this run, got {typed(frame)}")
+        raise TypeMismatchError(f"run.open: frame must be a Frame of this run, got {typed(frame)}")
     if frame.values.shape != run._store.value.shape:
         raise InputError(
-            f"open: the frame has {frame.values.size} weights, this run has {len(run._store.value)}; use run.frame()"
+            f"run.open: the frame has {frame.values.size} weights, the run {len(run._store.value)}; use run.frame()"
         )
     return frame.step, frame.exact, frame.frozen
 
@@ -401,12 +401,12 @@ def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.in
         samples, columns = problem.samples_of(before)
         return samples.head(numbers), problem.indices(before), columns
     if isinstance(sample, int | np.integer):
-        place = np.array([position(sample, data.shape[1], "open: sample")])
+        place = np.array([position(sample, data.shape[1], "run.open: sample")])
         return Data(data.dtype, data[:numbers, place]), place, None
     if not isinstance(sample, list | tuple) or len(sample) != 2:
-        raise TypeMismatchError(f"open: sample must be an index, or a pair (x, y), got {typed(sample)}")
-    x = fitting([sample[0]], run._shapes[0], "open: the inputs of sample")
-    y = fitting([sample[1]], run._shapes[1], "open: the targets of sample")
+        raise TypeMismatchError(f"run.open: sample must be an index, or a pair (x, y), got {typed(sample)}")
+    x = fitting([sample[0]], run._shapes[0], "run.open: the inputs of sample")
+    y = fitting([sample[1]], run._shapes[1], "run.open: the targets of sample")
     check_targets(run.loss_function, y, tape)
     run._trained.ids.check("open", x, y)
     one = Data(data.dtype, np.concatenate([x, y], axis=1).T.astype(data.dtype))

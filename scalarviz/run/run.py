@@ -229,7 +229,7 @@ class Run(Closing):
         """
         left = integer("n", n, 0)
         if progress is not None:
-            function(progress, "step: progress")
+            function(progress, "run.step: progress")
         if left > 0 and not self._training.trainer.ready:
             self._check_live()
             self.prepare()  # Ctrl-C ends it at once; inside a step it would wait

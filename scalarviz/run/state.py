@@ -158,7 +158,7 @@ def take(run: Run, state: State) -> None:
     """Go back to a state of this run, on a new branch."""
     run._enter()
     if not isinstance(state, State):
-        raise TypeMismatchError(f"take: expected a State from run.state(), got {type(state).__name__}")
+        raise TypeMismatchError(f"run.take: expected a State from run.state(), got {shown(state)}")
     with Atomic(run, lines=True), run.timeline.jump("return to a saved state", state.place):
         put_state(run, state)
 

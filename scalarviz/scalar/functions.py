@@ -18,7 +18,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from ..checks import text
-from ..errors import InputError, TypeMismatchError, listing
+from ..errors import InputError, TypeMismatchError, listing, typed
 from . import ops
 from .kernel import Kernel, kernel, pulls_nothing
 from .single import Many, Single
@@ -275,7 +275,7 @@ def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:
     """Return `xs` unchanged if it has a length (a lazy row of a layer stays lazy), else its elements."""
     alone = isinstance(xs, Value) or (isinstance(xs, np.ndarray) and xs.ndim == 0)
     if alone or not isinstance(xs, Iterable | Sized):
-        raise TypeMismatchError(f"{name} takes one sequence, such as {name}([a, b]); got {type(xs).__name__}")
+        raise TypeMismatchError(f"{name} takes one sequence, such as {name}([a, b]); got {typed(xs)}")
     return xs if isinstance(xs, Sized) else tuple(xs)  # type: ignore[return-value]
 
 

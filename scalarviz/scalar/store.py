@@ -195,11 +195,11 @@ class Block:
         return proxy
 
     def _check_index(self, index: object) -> None:
-        title = f"a weight of {self.name or 'a block'}"
+        what = f"{self.name or 'a block'}: the index of a weight"
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
-            raise TypeMismatchError(f"{title}: the index must be a whole number, got {shown(index)}")
+            raise TypeMismatchError(f"{what} must be a whole number, got {shown(index)}")
         if not 0 <= index < self.size:
-            raise OutOfRangeError(f"{title}: the index must be in 0 .. {self.size - 1}, got {shown(index)}")
+            raise OutOfRangeError(f"{what} must be in 0 .. {self.size - 1}, got {shown(index)}")
 
     def _adopt(self, weight: Weight) -> None:
         """Make `weight` the object of a block of size 1 (a stand-alone Weight has its own block)."""

@@ -77,12 +77,12 @@ def set_mode(mode: Recorder | Untracking | None) -> Recorder | Untracking | None
     return before
 
 
-def forbid(what: str) -> None:
+def forbid(what: str, hint: str = "") -> None:
     """Raise a TracingError if this thread records. The message names `what` was asked and recommends ``sv.where``."""
     if _threads and active() is not None:
         raise TracingError(
-            f"{what} of a Value is not allowed while its graph is recorded: the number is not known yet, "
-            "and only one branch would be recorded. Choose with sv.where(condition, a, b), and keep numbers as Values"
+            f"{what} of a Value is not allowed while its graph is recorded: the number is not known yet, and only "
+            f"one branch would be recorded. Choose with sv.where(condition, a, b), and keep numbers as Values{hint}"
         )
 
 

@@ -206,7 +206,7 @@ class Value:
         Reverse-mode differentiation. A node is always younger than its parents. So the walk from the youngest to the
         oldest visits every node after all of its users. Inner nodes start from 0 at each call.
         """
-        upstream = as_number(upstream, "upstream gradient")
+        upstream = as_number(upstream, "the upstream gradient")
         if self._op is None:
             if self._parents is UNTRACKED:
                 raise StateError(
@@ -327,7 +327,7 @@ class Value:
     __hash__ = object.__hash__
 
     def __float__(self) -> float:
-        tracing.forbid("float() (math.sin, math.exp and the like call it: use sv.sin, sv.exp)")
+        tracing.forbid("float()", "; math.sin, math.exp and the like call float(): use sv.sin, sv.exp")
         return self.data
 
     def __int__(self) -> int:
@@ -336,10 +336,10 @@ class Value:
 
     def __index__(self) -> int:
         tracing.forbid(
-            "an index or a range() (use nn.Embedding or sv.gather(table, id) to read a table; nn.CrossEntropyLoss "
-            "and nn.NLLLoss take class indices)"
+            "an index or a range()",
+            ". nn.Embedding and sv.gather read a table; nn.CrossEntropyLoss and nn.NLLLoss take indices",
         )
-        raise TypeMismatchError(f"a Value cannot be an index: it is the float {self.data!r}; use int(value)")
+        raise TypeMismatchError(f"a Value cannot be an index, as {self.data!r} is a float; use int(value)")
 
     def __round__(self, digits: int | None = None) -> float:
         tracing.forbid("round()")
@@ -352,7 +352,7 @@ class Value:
         return format(self.data, spec)
 
     def __bool__(self) -> bool:
-        tracing.forbid("bool() (from if, and, or, while; for Python's max() and min() use sv.max, sv.min)")
+        tracing.forbid("bool()", "; if, and, or, while call bool(); so do max, min: use sv.max, sv.min")
         return self.data != 0.0
 
     def __repr__(self) -> str:

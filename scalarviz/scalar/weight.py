@@ -298,7 +298,7 @@ Indices = NDArray[np.intp]
 def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices]]:
     """Return blocks in the order of their first mention, with the mentioned indices; `name` is the argument's name."""
     if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{title}: {name} must be a list, such as net.parameters(); got {type(given).__name__}")
+        raise TypeMismatchError(f"{title}: {name} must be a list, such as net.parameters(); got {typed(given)}")
     found: dict[Block, set[int]] = {}
     for i, part in enumerate(given):
         if isinstance(part, Weight):

@@ -92,7 +92,7 @@ def _build(build: Any) -> Build:
     if not isinstance(build, str):
         if not callable(build):
             raise TypeMismatchError(
-                "sweep: build must be a function that returns a Run, or the name of a scene or of its file, got "
+                "sweep: build must be a function that returns a Run, a scene's name or a scene's file, got "
                 f"{typed(build)}"
             )
         return FunctionBuild(build)

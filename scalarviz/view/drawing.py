@@ -276,7 +276,7 @@ def _names(unfold: Any) -> tuple[str, ...]:
     one = scalar or isinstance(unfold, str) or not isinstance(unfold, Iterable)
     given = (unfold,) if one else tuple(unfold)
     if not all(isinstance(name, str) for name in given):
-        raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {shown(unfold)}")
+        raise TypeMismatchError(f"draw: unfold must be a name, a list of names or True, got {shown(unfold)}")
     return given
 
 

@@ -295,7 +295,7 @@ def film(
     subject, file = subject_of(x), as_path(path)
     source, run = subject.source, x.run if isinstance(x, Scene) else x
     if not isinstance(run, Run) and not isinstance(source, Played):
-        raise TypeMismatchError(f"film: got {type(x).__name__}; allowed: a Scene, a Run or a recording")
+        raise TypeMismatchError(f"film takes a Scene, a Run or a recording, got {type(x).__name__}")
     size = check_size(size)
     film_class(file)
     fps = integer("film: fps", fps, 1, 240)

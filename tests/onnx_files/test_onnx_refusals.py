@@ -159,7 +159,7 @@ UNREAD = {
         "4 samples", "Reshape 'hard'", "dynamic_axes"),
     "no such side": ("load(it, mlp(), batch='M')", InputError, "batch='M'", "x", "batch_size"),
     "no such axis": ("load(it, mlp(), batch=2)", InputError, "batch=2", "'x'"),
-    "a truth": ("load(it, mlp(), batch=True)", ScalarvizError, "batch", "name of a side"),
+    "a truth": ("load(it, mlp(), batch=True)", ScalarvizError, "batch", "name or the index"),
     "a name in no list": ("load(it, mlp(), trained='fc1')", ScalarvizError, "['fc*']", "'fc1'"),
     "no such parameter": ("load(it, mlp(), trained=['conv*'])", ScalarvizError, "'conv*'", "fc1.weight"),
     "a side that nobody said": ("load(it, mlp('N', 'width'))", InputError, "width", "sides={'width': 16}"),

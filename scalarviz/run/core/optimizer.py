@@ -139,7 +139,7 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
         name = of_torch(optimizer)
         own, given = name if hasattr(optim, name) else "SGD", f"PyTorch's {name}" if name else shown(optimizer)
         raise TypeMismatchError(
-            f"the optimiser must be one of scalarviz, such as optim.{own}(net.parameters(), lr=0.1); got {given}"
+            f"the optimiser must come from scalarviz, such as optim.{own}(net.parameters(), lr=0.1); got {given}"
         )
     if overrides_step(optimizer):
         raise InputError(

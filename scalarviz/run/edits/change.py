@@ -12,7 +12,7 @@ from ... import nn, optim
 from ...checks import integer, one_of, real_array, text
 from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
-from ...errors import InputError, TypeMismatchError, listing, shown
+from ...errors import InputError, TypeMismatchError, listing, shown, typed
 from ..checks import as_samples
 from .base import Edit, Names, RunHands, Setting, numbered, set_fields
 from .numbers import Call, SetOptimizer
@@ -62,9 +62,7 @@ class Change(Edit):
         if self.numbers:
             set_fields(self, numbers=SetOptimizer(self.numbers).numbers)
         if self.model is not None and (isinstance(self.model, type) or not callable(self.model)):
-            raise TypeMismatchError(
-                f"change: model must be a module or a function of Values, got {type(self.model).__name__}"
-            )
+            raise TypeMismatchError(f"change: model must be a module or a function of Values, got {typed(self.model)}")
         if self.batch_size is not None:
             set_fields(self, batch_size=integer("batch_size", self.batch_size, 1))
         if self.sampling is not None:
@@ -117,7 +115,7 @@ def _part(given: Any, what: str, table: Mapping[str, Any], fits: bool, wanted: s
     if isinstance(given, type) and given in table.values():
         return given.__name__
     if given is not None and not fits:
-        raise TypeMismatchError(f"change: {what} must be one of {listing(table)} or {wanted}, got {shown(given)}")
+        raise TypeMismatchError(f"change: {what} must be {wanted}, or one of {listing(table)}; got {typed(given)}")
     return given
 
 
@@ -143,7 +141,7 @@ def _loss(given: Any) -> Any:
 
 def _optimizer(given: Any) -> Any:
     fits = issubclass(given if isinstance(given, type) else type(given), optim.Optimizer)
-    return _part(given, "optimizer", OPTIMIZERS, fits, "an Optimizer or its class")
+    return _part(given, "optimizer", OPTIMIZERS, fits, "an Optimizer (object or class)")
 
 
 # ---- Edits of the data. A scene's own kind may have an `about`, which describes its samples (`Data.about`)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...checks import function, integer, one_of, real_array, text
 from ...engine.problem import SAMPLINGS, Limits, Sampling
 from ...engine.table import checked_name
-from ...errors import InputError, TypeMismatchError, shown
+from ...errors import InputError, TypeMismatchError, shown, typed
 from ...optim import Schedule
 from ...scalar.single import as_number
 from ..checks import limits_of
@@ -45,8 +45,9 @@ class _OfWeights(Edit):
     numbers: NDArray[Any]
 
     def __post_init__(self) -> None:
-        kind = type(self).__name__
-        set_fields(self, start=integer(f"{kind}: 'start'", self.start, 0), numbers=_numbers(self.numbers, kind))
+        kind = f"{type(self).__name__}: "
+        start, numbers = integer(f"{kind}'start'", self.start, 0), _numbers(self.numbers, f"{kind}'numbers'")
+        set_fields(self, start=start, numbers=numbers)
 
     def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.numbers))
@@ -87,7 +88,7 @@ class SetFrozen(Edit):
     flags: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        flags = real_array(self.flags, "SetFrozen: the flags")
+        flags = real_array(self.flags, "SetFrozen: flags")
         if flags.dtype != np.bool_ or flags.ndim != 1 or flags.size == 0:
             raise TypeMismatchError(f"SetFrozen: flags must be an array of True and False, got {shown(self.flags)}")
         set_fields(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
@@ -117,7 +118,7 @@ _PARTS = (SetWeights, AddToWeights, SetFrozen)
 def spans_of(spans: Any, what: str) -> Spans:
     """Return checked spans, sorted: at least one, without overlap."""
     if not isinstance(spans, tuple | list) or not spans:
-        raise TypeMismatchError(f"{what}: spans must have at least one pair (start, count), got {shown(spans)}")
+        raise TypeMismatchError(f"{what}: spans must be one or more pairs (start, count), got {shown(spans)}")
     found = []
     for span in spans:
         if not isinstance(span, tuple | list) or len(span) != 2:
@@ -305,8 +306,7 @@ class SetSchedule(Setting, Edit):
     def __post_init__(self) -> None:
         given: Any = self.schedule
         if not (given is None or isinstance(given, Schedule)):
-            kind = type(given).__name__
-            raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {kind}")
+            raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {typed(given)}")
 
     def check(self, hands: RunHands) -> None:
         if self.schedule is not None:  # checks the number of parameter groups
@@ -327,7 +327,7 @@ def _plain(number: Any, row: bool = False) -> Any:
         return tuple(_plain(one, row=True) for one in number)
     if isinstance(number, bool | int | float | str) or number is None:
         return number
-    raise TypeMismatchError(f"SetOptimizer: expected numbers, texts or sequences of them, got {type(number).__name__}")
+    raise TypeMismatchError(f"SetOptimizer: expected numbers, texts or lists of these, got {shown(number)}")
 
 
 def _short(number: Any) -> str:
@@ -412,8 +412,8 @@ class Call(Edit):
     what: str = ""  # text in the log; default: the function's name
 
     def __post_init__(self) -> None:
-        function(self.function, "Call: function")
-        set_fields(self, what=text(self.what, "Call: what") or self.name)
+        function(self.function, "Call: the argument 'function'")
+        set_fields(self, what=text(self.what, "Call: the argument 'what'") or self.name)
 
     @property
     def name(self) -> str:

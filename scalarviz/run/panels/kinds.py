@@ -549,7 +549,7 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
     weights: Any = panel.weights
     kind = type(panel).__name__
     if not isinstance(weights, tuple | list) or not weights:
-        raise TypeMismatchError(f"{kind}: weights must be a tuple of flat indices, got {shown(weights)}")
+        raise TypeMismatchError(f"{kind}: weights must be a tuple of indices such as (0, 1), got {shown(weights)}")
     for weight in weights:
         integer(f"{kind}: a weight", weight, 0)
     names = len(panel.names)

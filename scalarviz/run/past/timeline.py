@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ...checks import function, integer, text
-from ...errors import InputError, StateError, TypeMismatchError, shown
+from ...errors import InputError, StateError, TypeMismatchError, shown, typed
 from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
@@ -134,11 +134,11 @@ class Timeline:
 
     def name(self, label: str, step: int | None = None) -> None:
         """Name a moment of this line (default: the current one); an empty text removes the name."""
-        text(label, "name: the label")
-        step = self._training.steps if step is None else integer("name: step", step, 0)
+        text(label, "run.name: the label")
+        step = self._training.steps if step is None else integer("run.name: step", step, 0)
         first, newest = self.span
         if not first <= step <= newest:
-            raise InputError(f"name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
+            raise InputError(f"run.name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
         owner = self.line.owner(step, self.line.count_edits(step))
         if label:
             owner.flags[step] = label
@@ -314,14 +314,14 @@ class Timeline:
 
         Return False if it was cancelled; the run then stays at its place.
         """
-        step = integer("to: step", step, 0)
+        step = integer("run.to: step", step, 0)
         if progress is not None:
-            function(progress, "to: progress")
+            function(progress, "run.to: progress")
         self.enter()
         line = self.line if branch is None else self.find(branch)
         first = line.begins
         if not first <= step <= line.newest:
-            raise InputError(f"to: step {step:,} is not on this branch; allowed: {first:,} to {line.newest:,}")
+            raise InputError(f"run.to: step {step:,} is not on this branch; allowed: {first:,} to {line.newest:,}")
         return self._go(line, step, line.count_edits(step), progress)
 
     def back(self, n: int) -> None:
@@ -594,7 +594,7 @@ class Timeline:
         """Return the line of a branch; InputError if it is no longer kept, or never was."""
         number = branch.number if isinstance(branch, Branch) else branch
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeMismatchError(f"branch must come from run.branches, or be a number; got {type(branch).__name__}")
+            raise TypeMismatchError(f"branch must be one of run.branches or a branch's number, got {typed(branch)}")
         for line in self.lines:
             if line.number == number and (line is self.line or not line.cut):
                 return line

@@ -311,8 +311,8 @@ class Scene:
         for what, row in (("probe", self.probe), ("probe_target", self.probe_target)):
             if row is not None:
                 real_array(row, f"Scene: {what}")
-        kinds = "a tuple of panels: LossCurve, Image, Table, ... of scalarviz.run.panels, or subclasses of Panel"
-        wanted = f"Scene: panels must be {kinds}, such as panels=(LossCurve(...),)"
+        kinds = "a tuple of panels of scalarviz.run.panels, or of your own subclasses of Panel"
+        wanted = f"Scene: panels must be {kinds}, such as (LossCurve(),)"
         _check(_is_row(self.panels, Panel), self.panels, wanted)
         self.panels = tuple(self.panels)
         sentence, plates = 'Story("They learn ...")', 'Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'

@@ -47,7 +47,7 @@ def as_number(name: str, told: Any) -> float | None:
     except OverflowError:
         raise InputError(f"{name}: got {shown(told)}; allowed: a number that a float can hold") from None
     except (TypeError, ValueError, RuntimeError):
-        raise TypeMismatchError(f"{name}: got {type(told).__name__}; allowed: one number, such as 0.5") from None
+        raise TypeMismatchError(f"{name} must be one number, such as 0.5, got {type(told).__name__}") from None
 
 
 def is_pending(told: Any) -> bool:

@@ -180,8 +180,8 @@ def _walk(x: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _walk(child, f"{name}.{key}" if name else key, depth + 1)
     elif x is not None and (not callable(x) or hasattr(x, "named_parameters")):
         raise TypeMismatchError(
-            f"{name or 'what is shown'}: got {type(x).__name__}; allowed: arrays of real numbers, in nested dicts, "
-            "lists, tuples and dataclasses"
+            f"{repr(name) if name else 'what is shown'}: got {typed(x)}; allowed: arrays of real numbers, in "
+            "nested dicts, lists, tuples and dataclasses"
         )
 
 

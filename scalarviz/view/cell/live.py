@@ -117,7 +117,7 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
     """Return the full names of the hidden controls."""
     given = (hide,) if isinstance(hide, str) else tuple(hide) if isinstance(hide, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
-        raise TypeMismatchError(f"live: hide: got {shown(hide)}; allowed: one name or several names")
+        raise TypeMismatchError(f"live: hide must be a name or a list of names, got {shown(hide)}")
     names = tuple(SHORT.get(name, name) for name in given)
     scene = x if isinstance(x, Scene) else Scene("run", x) if isinstance(x, Run) else None
     known = {*PARTS, *(() if scene is None else names_of(scene))}

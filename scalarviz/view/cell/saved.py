@@ -140,7 +140,7 @@ def player(
         return Player(page, *_drawn(pair_subject(record), last, pixels, look, words), pixels)
     if not isinstance(record, recording.Recorded):
         raise TypeMismatchError(
-            f"player: got {typed(record)}; allowed: a recording of sv.Recording, or its file. "
+            f"player: got {typed(record)}; allowed: a recording of sv.Recording, or a recording's file. "
             "For a scene that trains in the cell: sv.live(scene)"
         )
     if not len(record):

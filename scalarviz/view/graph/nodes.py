@@ -429,7 +429,7 @@ class Graph:
         for name in self._unfold:
             if name not in known and name not in rows and name.partition(" ")[0] not in (EARLIER, BETWEEN):
                 there = f"allowed: {listing(known)}" if known else "nothing in this graph can be unfolded"
-                raise UnknownNameError(f"draw: unfold names {shown(name)}; {there}")
+                raise UnknownNameError(f"draw: unfold: there is no {shown(name)}; {there}")
 
     # ---- items
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import integer
-from ...errors import InputError, TypeMismatchError
+from ...errors import InputError, TypeMismatchError, typed
 from ...io import CsvTable
 from ...run.core.frame import Curve, Frame, Role, Stage, Tensor
 from ...run.core.graph import grouped
@@ -167,7 +167,7 @@ def tensors_of(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
 
 # ---- The subject of a picture.
 
-ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
+ALLOWED = "a Scene, a Run, a Module, one or more Weights, a torch.nn.Module, or arrays in a dict or a list"
 LOOP_CURVE = LossCurve(label="as the loop says")
 """The losses reported by a user's own loop, or by that of another library."""
 
@@ -426,7 +426,7 @@ def _named(x: object) -> dict[str, Any]:
             hint = '; try {"x": x}' if hasattr(part, "__array__") else ""
             if callable(getattr(part, "parameters", None)):  # a user's own class
                 hint = "; try its parameters(), or subclass nn.Module"
-            raise TypeMismatchError(f"cannot show {type(part).__name__}; allowed: {ALLOWED}{hint}")
+            raise TypeMismatchError(f"cannot show {typed(part)}; allowed: {ALLOWED}{hint}")
         name = getattr(part, "name", None) or f"w{k}"
         parts[name if name not in parts else f"{name} ({k})"] = part
     return parts
