@@ -162,7 +162,7 @@ def test_a_scene_of_ones_own_runs_by_path(cli, tmp_path):
     line = cli("product.py", "--units", 3, "--steps", 50, "--engine", "numpy", "--headless", "--json").json
     assert (line["scene"], line["steps"], line["weights"]) == ("product", 50, 13)
     assert cli("product.py", "--units", 0).code == 2
-    assert "Two numbers to their product." in cli("product.py", "--help").out
+    assert "A network learns to multiply two numbers." in cli("product.py", "--help").out
 
 
 STOPS = """import numpy as np
