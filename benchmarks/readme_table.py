@@ -102,7 +102,7 @@ def grid() -> str:
     return (
         f"* **Wide networks.** {found['all']['points']} cases: two layers of 2 to 1,024 units, batch 1 to 8,192, "
         f"SGD and Adam, float32 and float64. In the geometric mean, {beside('all')}. With 256 units or more, "
-        f"{beside('wide')}. In these cases PyTorch uses AVX2 instead of this processor's AVX-512."
+        f"{beside('wide')}. With so many units, PyTorch uses AVX2, although this processor has AVX-512."
     )
 
 
