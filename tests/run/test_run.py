@@ -317,7 +317,7 @@ ROWS = {
     "make(data=(np.zeros((0, 3)), np.zeros((0, 3))))": (V, 0), "make(data=(X[:, :2], Y))": (V, 2, 3),
     "make(data=(np.array([['a']]), Y))": (ScalarvizError, "real numbers"),
     "make(batch_size=17)": (V, "batch", 17, 16), "make(seed=-1)": (V, "seed", -1, ">= 0"),
-    "make(dtype='float8')": (ScalarvizError, "float8", "float16, float32, float64"),
+    "make(dtype='float8')": (ScalarvizError, "float8", "'float16', 'float32', 'float64'"),
     "make(engine='gpu')": (ScalarvizError, "gpu", "auto, objects, numpy, numba"),
     "make(engine='cuda:99')": (ScalarvizError, 'engine="cuda:99"'), "make(loss='mse')": (T, "loss", "str"),
     "make(rule=0.1)": (T, "optim", "got 0.1"), "make(net := small(), Own(net.parameters(), lr=0.1))": (V, "step()"),
