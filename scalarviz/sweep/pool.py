@@ -85,8 +85,8 @@ class Pool(Executor):
             for slot in self._slots:
                 slot.kill()
         with suppress(Empty):
-            while task := self._waiting.get_nowait():
-                if not task[1].cancel():
+            while True:  # also calls behind the ends of an earlier close
+                if (task := self._waiting.get_nowait()) and not task[1].cancel():
                     _answer(task[1], None, StateError(self._closed))
         for _ in self._slots:
             self._waiting.put(None)

@@ -412,6 +412,8 @@ FADE, REST = 0.3, 0.5
 """Seconds of a fade, and seconds between the last step and the closing lines."""
 DIVERGED = 10.0
 """A run whose last loss is more than this many times the first one has diverged."""
+ROUNDING = 1e-6
+"""A first loss below this is 0 but for rounding errors: ten times as much is no divergence."""
 BREATH, LEVELS = 2.0, 24
 """Seconds of one pulse of the first key cap, and number of different pictures of it."""
 BREATHING = 60.0
@@ -504,7 +506,7 @@ class StoryTelling:
         story = self._story
         reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
         said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
-        if not reached and not told <= DIVERGED * first:
+        if not reached and not told <= DIVERGED * max(first, ROUNDING):
             advice = f"The loss began at {loss_text(first)}. Try a smaller learning rate."
             return StoryText(f"Diverged to loss {loss_text(told)}.", said or advice, self._end_caps)
         if not reached:
