@@ -18,9 +18,9 @@ import numpy as np
 
 from ..errors import InputError, shown
 from ..nn import Embedding, Identity, Module, Parameter, Sequential, Softmax
-from ..nn._array import Values, as_objects, values
 from ..onnx.graph import PARAMETER, Array, Node
 from ..scalar import tracing
+from ..scalar.array import Values, as_objects, values
 from ..scalar.single import Single
 from .facts import Facts, FoundLayer, Tensor, Way
 from .lanes import Entry

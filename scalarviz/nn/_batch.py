@@ -14,10 +14,10 @@ from ..arguments import attributes
 from ..checks import real_array
 from ..errors import InputError, StateError, TracingError
 from ..scalar import tracing
+from ..scalar.array import Extremes
 from ..scalar.nested import every, nest, shape_of
 from ..scalar.single import Many
 from ..tape import lower, trace
-from ._array import Extremes
 from ._inputs import titled
 from ._to_onnx import known_shape
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..scalar.array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 from ..scalar.sums import Dot, Row, Total, affine
 from ..scalar.value import as_value
-from ._array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 
 
 class Elementwise(TensorWords):

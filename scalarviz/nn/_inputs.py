@@ -9,9 +9,9 @@ import numpy as np
 
 from ..errors import TypeMismatchError, shown
 from ..scalar import Value
+from ..scalar.array import Values
 from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.value import as_value
-from ._array import Values
 from ._elementwise import Elementwise
 
 

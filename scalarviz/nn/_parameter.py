@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import check_memory, flag, position, real_array
 from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError, shown
 from ..scalar import Block, Value, tracing
+from ..scalar.array import Values, as_objects, values
 from ..scalar.functions import Gathered
 from ..scalar.nested import flatten, shape_of
 from ..scalar.sums import Row
 from ..scalar.value import as_value
-from ._array import Values, as_objects, values
 from ._elementwise import Elementwise
 
 

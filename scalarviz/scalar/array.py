@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from ..arguments import attributes
 from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
-from ..scalar import Value, dot, functions
-from ..scalar.functions import OPERATIONS, log_softmax, softmax
-from ..scalar.kernel import kernel
-from ..scalar.nested import DEEPEST, too_deep
-from ..scalar.single import Many, Single
-from ..scalar.value import apply, as_value
+from . import functions
+from .functions import OPERATIONS, log_softmax, softmax
+from .kernel import kernel
+from .nested import DEEPEST, too_deep
+from .single import Many, Single
+from .sums import dot
+from .value import Value, apply, as_value
 
 Lane = list[Any]
 
@@ -222,6 +223,7 @@ def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[
 
 
 def one_dimension(array: Any, dim: Any, name: str) -> int:
+    """Return `dim`, which must be a single dimension, counted from 0."""
     if isinstance(dim, tuple | list) or dim is None:
         raise InputError(f".{name}(dim): dim must be a dimension of the shape {array.shape}, got {shown(dim)}")
     (place,) = dimensions(array.ndim, dim, name, array.shape)
@@ -397,6 +399,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
 
 def values(items: Iterable[Any], shape: tuple[int, ...]) -> Values:
+    """Return objects, in C order, as an array of this shape."""
     flat = np.empty(int(np.prod(shape)), object)
     flat[:] = list(items)
     return flat.reshape(shape).view(Values)
