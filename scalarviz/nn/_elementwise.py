@@ -62,10 +62,6 @@ class Elementwise(TensorWords):
         found: Values = self.as_values().reshape(*shape).view(Values)
         return found
 
-    def flatten(self) -> Values:
-        """Return the numbers as a row, in C order."""
-        return self.as_values().reshape(-1).view(Values)
-
     def item(self) -> float:
         """Return the number of an array with one element."""
         return float(self.as_values().item())
