@@ -18,7 +18,7 @@ from ..scalar import tracing
 from ..scalar.array import Extremes, Values
 from ..scalar.nested import every, shape_of
 from ..tape import lower, trace
-from ._inputs import mapped, rebuilt, titled
+from ._inputs import rebuilt, titled
 from ._to_onnx import first_sides, origin_of, trained_shape
 
 if TYPE_CHECKING:
@@ -142,7 +142,14 @@ def _recorded(module: Module, sample: Shape) -> tuple[Tape, Any]:
         return made[0]
 
     tape = trace(forward, int(np.prod(sample)))
-    return tape, mapped(made[0], lambda array: np.zeros(shape_of(array)))  # its structure, without the graph
+    return tape, _shapes(made[0])
+
+
+def _shapes(result: Any) -> Any:
+    """Return the structure of a result, with the shape of each part as an array of zeros, without the graph."""
+    if isinstance(result, list | tuple | dict):
+        return rebuilt(result, _shapes)
+    return None if result is None else np.empty(shape_of(result))
 
 
 def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[Block], result: Any) -> Any:
@@ -163,7 +170,7 @@ def _shaped(result: Any, columns: Iterator[NDArray[Any]]) -> Any:
         return rebuilt(result, lambda part: _shaped(part, columns))
     if result is None:
         return None
-    shape = shape_of(result)
+    shape = result.shape
     taken = [next(columns) for _ in range(prod(shape))]
     return np.concatenate(taken, axis=1).reshape(len(taken[0]), *shape).view(Outputs)
 
@@ -173,7 +180,7 @@ def _one_by_one(module: Module, array: NDArray[Any]) -> Any:
     with tracing.no_grad():
         results = [module(sample.tolist()) for sample in array]
     rows = np.array([[v.data for v in every(result, type(module).__name__)] for result in results])
-    return _shaped(results[0], iter(np.split(rows, rows.shape[1], axis=1)))
+    return _shaped(_shapes(results[0]), iter(np.split(rows, rows.shape[1], axis=1)))
 
 
 def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:

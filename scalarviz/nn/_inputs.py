@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -39,38 +39,72 @@ def as_input(x: Any, module: object) -> Any:
 
 
 def as_argument(x: Any, module: object, level: int = 0) -> Any:
-    """Return an argument of a user's forward: numbers become Values; None, flags and other objects stay."""
+    """Return an argument of a user's forward: numbers become Values; None, flags and other objects stay.
+
+    An array is a `Sample` from here on.
+    """
+    if type(x) is Sample or isinstance(x, Value):
+        return x
     if isinstance(x, list | tuple):
         if not _plain(x):
             return x
         try:
-            return as_input(x, module)
+            return as_input(x, module).view(Sample)
         except InputError:
             if level >= DEEPEST:
                 raise too_deep(f"{type(module).__name__}: the input") from None
             return [as_argument(part, module, level + 1) for part in x]  # ragged
     number = isinstance(x, _NUMBERS) and not isinstance(x, bool)
-    array = getattr(getattr(x, "dtype", None), "kind", "") in "biufO" or hasattr(x, "detach")
-    return as_input(x, module) if number or (array and hasattr(x, "shape")) or isinstance(x, Many) else x
+    array = hasattr(x, "detach") or getattr(getattr(x, "dtype", None), "kind", "") in ("b", "i", "u", "f", "O")
+    if not (number or array or isinstance(x, Many)):
+        return x
+    found = as_input(x, module)
+    return found if isinstance(found, Value) else np.ndarray.view(found, Sample)
 
 
 def _plain(x: Any, level: int = 0) -> bool:
     """Return whether lists hold numbers and Values only."""
-    return level <= DEEPEST and all(
-        _plain(v, level + 1) if isinstance(v, list | tuple) else isinstance(v, _NUMBERS) for v in x
-    )
+    alike = level <= DEEPEST
+    for v in x:
+        alike = alike and (isinstance(v, _NUMBERS) or (isinstance(v, list | tuple) and _plain(v, level + 1)))
+    return alike
 
 
-def marked(x: Any, kind: type[Values]) -> Any:
-    """Return an argument or a result with its arrays as `kind`: `Sample` inside forward, `Values` outside."""
-    return mapped(x, lambda array: array if type(array) is kind else np.ndarray.view(array, kind))
+def from_sample(inputs: Iterable[Any]) -> bool:
+    """Return whether an array that comes from a sample inside forward is among the inputs, or in their lists."""
+    for x in inputs:
+        if type(x) is Sample:
+            return True
+        if isinstance(x, list | tuple | dict) and from_sample(x.values() if isinstance(x, dict) else x):
+            return True
+    return False
 
 
-def mapped(x: Any, change: Callable[[Values], Any]) -> Any:
-    """Return `x` with ``change(array)`` for each array of Values in its lists, tuples and dicts."""
-    if isinstance(x, Values):
-        return change(x)
-    return rebuilt(x, lambda part: mapped(part, change)) if _holds_arrays(x) else x
+def as_result(x: Any, kind: type[Values]) -> Any:
+    """Return the result of a user's forward: lists of numbers and Values as an array, others part by part.
+
+    Arrays are of a `kind`: `Sample` if the result goes back into another forward.
+    """
+    if type(x) is kind or isinstance(x, Value):
+        return x
+    if isinstance(x, np.ndarray | Many):
+        found = x if isinstance(x, Values) else row_of(x)
+        return np.ndarray.view(found, kind) if found.ndim else found.item_value()
+    if type(x) is list and x and _plain(x):
+        try:
+            return row_of(x).view(kind)
+        except InputError:  # ragged
+            return [as_result(part, kind) for part in x]
+    return rebuilt(x, lambda part: as_result(part, kind)) if _holds_arrays(x) else x
+
+
+def as_lists(x: Any) -> Any:
+    """Return arrays as nested lists, also those in lists, tuples and dicts."""
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, np.ndarray):
+        return x.tolist()
+    return rebuilt(x, as_lists) if _holds_arrays(x) else x
 
 
 def rebuilt(x: Any, change: Callable[[Any], Any]) -> Any:
@@ -85,29 +119,6 @@ def _holds_arrays(x: Any) -> bool:
     """Return whether a list, tuple or dict holds more than numbers; others stay the same object."""
     parts = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
     return any(isinstance(part, np.ndarray | list | tuple | dict | Many) for part in parts)
-
-
-def from_sample(x: Any) -> bool:
-    """Return whether an argument is, or holds, an array that comes from a sample inside forward."""
-    if isinstance(x, list | tuple | dict):
-        return any(map(from_sample, x.values() if isinstance(x, dict) else x))
-    return isinstance(x, Sample)
-
-
-def as_result(x: Any) -> Any:
-    """Return the result of a user's forward: lists of numbers and Values as an array, others part by part."""
-    if isinstance(x, Value | Values):
-        return x
-    if isinstance(x, Many):
-        return x.as_values()
-    if isinstance(x, np.ndarray):
-        return row_of(x) if x.ndim else x
-    if type(x) is list and x and _plain(x):
-        try:
-            return row_of(x)
-        except InputError:  # ragged
-            return [as_result(v) for v in x]
-    return rebuilt(x, as_result) if _holds_arrays(x) else x
 
 
 def titled(module: Any, text: str) -> str:

@@ -27,7 +27,7 @@ from ..scalar.number import Many, as_number
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import COMMON, METHODS
 from ._buffer import Buffer
-from ._inputs import ONE_INPUT, as_argument, as_input, as_result, from_sample, is_ours, mapped, marked
+from ._inputs import ONE_INPUT, as_argument, as_input, as_lists, as_result, from_sample, is_ours
 from ._parameter import Parameter
 from ._state import LoadResult, StateArray, buffers, entries, load, matching, register
 from ._to_onnx import write
@@ -225,30 +225,29 @@ class Module:
             result = self.forward(*given, **named)
         else:
             given = [as_argument(x, self) for x in inputs]
-            named = {name: as_argument(x, self) for name, x in named.items()}
-            inside = from_sample(given) or from_sample(named)
+            named = {name: as_argument(x, self) if hasattr(x, "shape") else x for name, x in named.items()}
             try:
-                result = self.forward(*marked(given, Sample), **marked(named, Sample))
+                result = self.forward(*given, **named)
             except (TypeError, ValueError) as error:
                 _explain(error)
                 raise
-            result = marked(as_result(result), Sample if inside else Values)
+            result = as_result(result, Sample if from_sample(inputs) or from_sample(named.values()) else Values)
         self._keep(given, result)
         return result
 
     def _keep(self, given: list[Any], result: Any) -> None:
         """Store the inputs and outputs of a call: in the recording if one is active, else for `backward`.
 
-        They are copies, as in-place words such as ``h *= 2`` change arrays.
+        They are lists, as in-place words such as ``h *= 2`` change arrays.
         """
         recorder = tracing.active()
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
             if recorder.calls is not None:
-                recorder.calls.append((self, mapped(given, _copied), mapped(result, _copied)))
+                recorder.calls.append((self, [as_lists(x) for x in given], as_lists(result)))
         else:
             last = self._books
-            last.inputs, last.outputs = mapped(given, _copied), mapped(result, _copied)
+            last.inputs, last.outputs = [as_lists(x) for x in given], as_lists(result)
 
     def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
         """Walk from the outputs of the last call to its inputs; the weights in between accumulate gradients.
@@ -611,10 +610,6 @@ class Module:
 
     def __repr__(self) -> str:
         return tree(self)
-
-
-def _copied(array: Values) -> Values:
-    return array.copy()
 
 
 def _explain(error: TypeError | ValueError) -> None:

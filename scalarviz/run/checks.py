@@ -249,7 +249,7 @@ def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
 
 def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[Values], Any]:
     """Return `model` as a function of a flat row; it gets samples with that shape."""
-    return lambda row: as_result(model(row.reshape(shape).view(Sample)))
+    return lambda row: as_result(model(row.reshape(shape).view(Sample)), Sample)
 
 
 def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]:

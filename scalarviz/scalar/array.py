@@ -573,9 +573,9 @@ class Sample(Values):
 
     def reshape(self, *shape: Any, **numpy: Any) -> Any:
         first = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        whole = len(first) > 1 and first[0] == -1 and prod(first[1:]) == int(self.size)
-        if whole or (first and isinstance(first[0], BatchSize)):  # the batch stays as it is
-            first = first[1:]
+        batch = bool(first) and isinstance(first[0], BatchSize)
+        if batch or (len(first) > 1 and first[0] == -1 and prod(first[1:]) == int(self.size)):
+            first = first[1:]  # the batch stays as it is
         return super().reshape(tuple(first), **numpy)
 
     def permute(self, *dims: Any) -> Any:
@@ -624,6 +624,8 @@ class Sides(tuple[int, ...]):
 class BatchSize:
     """PyTorch's ``x.size(0)``: it only stands in ``x.view(x.size(0), ...)``."""
 
+    __array_ufunc__ = None  # so that an array times this calls `refuse`
+
     def refuse(self, *_: Any) -> Any:
         """Raise InputError: nothing here knows the size of the batch."""
         raise InputError(
@@ -651,7 +653,7 @@ def values(items: Iterable[Any], shape: Sequence[int]) -> Values:
     return np.fromiter(items, object, prod(shape)).reshape(shape).view(Values)
 
 
-def row_of(items: Any) -> Any:
+def row_of(items: Any) -> Values:
     """Return numbers and Values, in nested lists of regular shape or in an array, as an array of Values."""
     found = as_objects(items, "an array of Values")
     return values([as_value(x) for x in found.ravel().tolist()], found.shape)
