@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,6 @@ from scalarviz.data.words import Words, load_words
 from scalarviz.errors import InputError
 from scalarviz.run import Group, Moment, Placed, Plan, Room, Story
 from scalarviz.run.panels import Invented, LossCurve, Reading, TestCurve, WordBoard
-from scalarviz.scalar.array import Values
 
 from . import kit
 from .options import Positive, SceneOptions, ScheduleFlag, Steps, flag
@@ -98,10 +99,9 @@ def report(scene: sv.Scene) -> dict[str, float]:
 EPSILON = 1e-5
 
 
-def rmsnorm(x: Values) -> Values:
-    """The numbers, divided by their root mean square."""
-    scale: Values = (x @ x * (1.0 / len(x)) + EPSILON) ** -0.5
-    return x * scale
+def rmsnorm(x: Any) -> Any:
+    """The numbers of a row, divided by their root mean square."""
+    return x * (x @ x * (1.0 / len(x)) + EPSILON) ** -0.5
 
 
 class Layer(nn.Module):
@@ -112,7 +112,7 @@ class Layer(nn.Module):
         self.q, self.k, self.v, self.o = (nn.Linear(embd, embd, bias=False) for _ in range(4))
         self.up, self.down = nn.Linear(embd, 4 * embd, bias=False), nn.Linear(4 * embd, embd, bias=False)
 
-    def forward(self, x: Values, keys: list[Values], values: list[Values]) -> Values:
+    def forward(self, x: Any, keys: list[Any], values: list[Any]) -> Any:
         """The output for one letter; `keys` and `values` hold those of earlier letters, and this letter's are added."""
         normed = rmsnorm(x)
         q = self.q(normed)
@@ -146,9 +146,9 @@ class GPT(nn.Module):
         self.letters = nn.Linear(embd, tokens, bias=False)
         self.initialize(nn.init.normal(0.0, 0.08), seed=seed)
 
-    def forward(self, word: Values) -> Values:
+    def forward(self, word: Iterable[sv.Value]) -> Any:
         """The logits of all places, a row for each: shape (context, tokens)."""
-        seen: list[tuple[list[Values], list[Values]]] = [([], []) for _ in self.layers]
+        seen: list[tuple[list[Any], list[Any]]] = [([], []) for _ in self.layers]
         logits = []
         for place, letter in enumerate(word):
             x = rmsnorm(self.token(letter) + self.position(place))
@@ -158,7 +158,7 @@ class GPT(nn.Module):
         return sv.stack(logits, -2)
 
 
-def next_letter(logits: Values, targets: Values) -> sv.Value:
+def next_letter(logits: Any, targets: Any) -> Any:
     """The mean of ``-log(probability)`` over a word; `targets` holds the letters, then the share of each."""
     letters, shares = targets.chunk(2, -1)
     one = nn.CrossEntropyLoss()

@@ -26,13 +26,18 @@ def arranged(form, row):
     return type(form)(arranged(p, row) for p in form) if isinstance(form, list | tuple) else row[form]
 
 
+def plain(form):
+    """Whether a form holds numbers only: a list of them is an array here."""
+    return isinstance(form, int) or (isinstance(form, list | tuple) and all(map(plain, form)))
+
+
 def pieces(form, made):
     """The numbers and rows in what was made, which has to be boxed as the form says."""
     if isinstance(form, dict):
         assert list(made) == list(form)
         return [piece for name in form for piece in pieces(form[name], made[name])]
     if isinstance(form, list | tuple):
-        assert isinstance(made, type(form))
+        assert isinstance(made, (type(form), np.ndarray) if plain(form) else type(form))
         return [piece for pair in zip(form, made, strict=True) for piece in pieces(*pair)]
     return [(isinstance(form, slice), made)]
 
