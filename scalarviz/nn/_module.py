@@ -21,9 +21,10 @@ from ..arguments import attributes, explained
 from ..checks import flag, position, text
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
-from ..scalar.array import Sample, Values
+from ..scalar.array import Values
 from ..scalar.nested import flatten
 from ..scalar.number import Many, as_number
+from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import COMMON, METHODS
 from ._buffer import Buffer
