@@ -122,11 +122,11 @@ class TensorWords(Many):
         """Return the index of the smallest number, or the indices along `dim`."""
         return _places(np.argmin, self, dim, keepdim, numpy)
 
-    def softmax(self, dim: int = -1, **_: Any) -> Any:
+    def softmax(self, dim: int = -1) -> Any:
         """Return shares along `dim` that add up to 1."""
         return each_lane(self, functions.shares, "softmax", dim)
 
-    def log_softmax(self, dim: int = -1, **_: Any) -> Any:
+    def log_softmax(self, dim: int = -1) -> Any:
         """Return the logarithms of :meth:`softmax`."""
         return each_lane(self, functions.log_shares, "log_softmax", dim)
 
@@ -220,7 +220,11 @@ class TensorWords(Many):
         if isinstance(mask, Many):
             return each("where", mask, number, self)
         found = self.as_values().copy()
-        found[np.broadcast_to(np.asarray(mask), tuple(found.shape)).astype(bool)] = float(number)
+        try:
+            found[np.broadcast_to(np.asarray(mask, bool), tuple(found.shape))] = float(number)
+        except ValueError:
+            shapes = f"{np.shape(mask)} for an array of shape {tuple(found.shape)}"
+            raise InputError(f".masked_fill: the mask has the shape {shapes}") from None
         return found
 
     def contiguous(self) -> Any:
@@ -232,8 +236,10 @@ class TensorWords(Many):
         return self.as_values().copy()
 
     def detach(self) -> Any:
-        """Return the numbers as Values without a graph."""
+        """Return the numbers as Values without a graph; in a recording, Values that pass no gradient on."""
         array = self.as_values()
+        if tracing.active() is not None:
+            return each("held_max", array, array)
         return like(array, [Value(v.data) for v in array.ravel().tolist()], array.shape)
 
     def numpy(self) -> NDArray[np.float64]:
@@ -367,6 +373,9 @@ ABSENT = {
     **dict.fromkeys(("repeat_interleave", "expand"), "arithmetic broadcasts by itself; omit it"),
     "topk": "use sorted(x.data.tolist())",
     **dict.fromkeys(("type_as", "half", "double", "cpu"), "omit the call"),
+    "rsqrt": "use x ** -0.5",
+    "reciprocal": "use 1 / x",
+    "log1p": "use (1 + x).log()",
     **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
     "to": "choose device and dtype in sv.Run(..., engine=, dtype=)",
     "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
@@ -777,6 +786,7 @@ METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos"
            "abs", "square", "minimum", "maximum", "leaky_relu", "clip")  # fmt: skip
 for _name in METHODS:
     setattr(Values, _name, _method(_name))
+    ABSENT[f"{_name}_"] = f"write x = x.{_name}(...)"
 
 
 def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:

@@ -66,6 +66,14 @@ class Sample(Values):
         return np.ndarray.transpose(self, order or None)
 
     def __getitem__(self, index: Any) -> Any:
+        self._refuse_index(index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, numbers: Any) -> None:
+        self._refuse_index(index)
+        super().__setitem__(index, numbers)
+
+    def _refuse_index(self, index: Any) -> None:
         if isinstance(index, tuple) and len(index) > 1 and isinstance(index[0], slice) and index[0] == slice(None):
             rest = [_index_words(part) for part in index[1:]]
             behind = [":"] * (self.ndim - sum(part is not None for part in index[1:]))
@@ -74,7 +82,6 @@ class Sample(Values):
                 f"x[:, {', '.join(rest)}] begins with PyTorch's batch axis, and forward gets one sample without it; "
                 f"write x[{same}], which means the same in both"
             )
-        return super().__getitem__(index)
 
 
 def _index_words(index: Any) -> str:
