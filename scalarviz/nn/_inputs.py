@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value
-from ..scalar.array import Sample, Values, row_of
+from ..scalar.array import Values, row_of
 from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.number import Many
+from ..scalar.sample import Sample
 
 _NUMBERS = (Value, float, int, np.floating, np.integer)
 ONE_INPUT = "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
@@ -28,9 +29,7 @@ def as_input(x: Any, module: object) -> Any:
     if hasattr(x, "detach"):  # PyTorch's tensors may need gradients
         x = x.detach().cpu().numpy()
     try:
-        found = row_of(x)
-    except InputError as error:  # ragged, or nested too deeply
-        raise InputError(f"{type(module).__name__}: {error}") from None
+        found = row_of(x, f"{type(module).__name__}: the input")
     except TypeMismatchError:
         raise TypeMismatchError(
             f"{type(module).__name__}: an input must be a number, an array or a sequence of numbers, got {shown(x)}"
