@@ -119,10 +119,10 @@ def _input_array(entrance: Entry, x: Any) -> Array:
 
 def _output(x: Array, axis: int | None) -> Array:
     """Return an output of one sample, without the axis of the samples."""
-    return x if axis is None else x[(*[slice(None)] * axis, 0, ...)]
+    return x if axis is None else np.moveaxis(x, axis, 0)[0, ...]
 
 
-def call_layer(module: Any, way: Way, x: Array) -> Array:
+def call_layer(module: Any, way: Way, x: Array) -> Any:
     """Call a layer with an array that has a sample axis."""
     if way == "samples" or (way == "whole" and tracing.active() is not None):
         return stack([module(sample) for sample in x])

@@ -353,7 +353,7 @@ def by_lane(x: Array, axis: int, function: Callable[[Lane], Lane], length: int |
 
 def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lane], Value]) -> Array:
     """Replace each row of Values over some axes by one Value."""
-    return _as_array(of_values.along(dressed(x), function, "reduce", axes, keep, {}))
+    return _as_array(of_values.along(x.view(of_values.Values), function, "reduce", axes, keep, {}))
 
 
 def mean_of(x: Array, axis: int | tuple[int, ...], keepdims: bool = False) -> Array:
