@@ -518,6 +518,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         only(self, "backward").backward(upstream)
 
     def numel(self) -> int:
+        """Return the number of elements."""
         return int(self.size)
 
     def pow(self, exponent: Any) -> Any:

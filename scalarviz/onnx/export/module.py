@@ -113,7 +113,7 @@ def _parts(result: Any) -> list[tuple[list[Value], Shape]]:
     if isinstance(result, list | tuple | dict):
         inner = result.values() if isinstance(result, dict) else result
         return [part for x in inner if x is not None for part in _parts(x)]
-    return [(every([result], "the module"), shape_of(result))]
+    return [(every([result] if np.isscalar(result) else result, "the module"), shape_of(result))]
 
 
 MOST_TURNS = 1 << 26
