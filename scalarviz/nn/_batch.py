@@ -99,10 +99,11 @@ def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
         except TracingError:
             return _one_by_one(module, array, named)
         except InputError as error:
-            error.add_note(
-                f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; one "
-                "sample is net(x.tolist()), or the batch net(x[None])."
-            )
+            if str(array.shape[1:]) in str(error):
+                error.add_note(
+                    f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; "
+                    "one sample is net(x.tolist()), or the batch net(x[None])."
+                )
             raise
         if module in tape.modes:  # of a norm in training the batch is one call
             return None

@@ -23,7 +23,7 @@ from ..checks import flag, position, text
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.array import Values
-from ..scalar.nested import flatten
+from ..scalar.nested import flatten, shape_of
 from ..scalar.number import Many, as_number
 from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
@@ -258,18 +258,18 @@ class Module:
             last = self._books
             last.inputs, last.outputs = [as_lists(x) for x in given], as_lists(result)
 
-    def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
+    def backward(self, upstreams: SupportsFloat | ArrayLike = 1.0) -> NDArray[np.float64]:
         """Walk from the outputs of the last call to its inputs; the weights in between accumulate gradients.
 
         Parameters
         ----------
-        upstreams : float or sequence of float
+        upstreams : float or array
             The upstream gradient of each output (one number: the same for all).
 
         Returns
         -------
-        list of float
-            The gradient with respect to each input of the last call.
+        ndarray of float64
+            The gradient with respect to the input of the last call, in its shape; with several inputs, to all in a row.
 
         Raises
         ------
@@ -288,11 +288,13 @@ class Module:
             )
         whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # an array of shape () is one number
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
-        given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
+        given: list[Any] = np.ravel(np.array(upstreams, object)).tolist() if many else [upstreams] * len(outputs)
         if len(given) != len(outputs):
             raise InputError(f"{title}.backward: expected {len(outputs)} numbers, one per output; got {len(given)}")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
-        return backward_between(outputs, numbers, flatten(self._books.inputs))
+        inputs = self._books.inputs
+        found = np.array(backward_between(outputs, numbers, flatten(inputs)))
+        return found.reshape(shape_of(inputs[0])) if len(inputs) == 1 else found
 
     # ---- parts
 
