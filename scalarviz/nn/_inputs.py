@@ -84,7 +84,7 @@ def as_result(x: Any, kind: type[Values]) -> Any:
 
     Arrays are of a `kind`: `Sample` if the result goes back into another forward.
     """
-    if type(x) is kind or isinstance(x, Value):
+    if isinstance(x, Value) or (type(x) is kind and x.ndim):
         return x
     if isinstance(x, np.ndarray | Many):
         found = x if isinstance(x, Values) else row_of(x)
