@@ -8,27 +8,27 @@ from .nn._embedding import gather
 from .run import Run, Scene
 from .run.sources.watched import watch
 from .scalar import Value, Weight, dot
+from .scalar.array import cat, log_softmax, softmax, stack
 from .scalar.functions import *
 from .scalar.gradcheck import gradcheck
 from .scalar.tracing import no_grad
 from .tape import trace
 
 __all__ = [
-    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gather",
-    "gradcheck", "leaky_relu", "load_onnx", "log", "log_softmax", "logsumexp", "max", "maximum", "mean", "min",
-    "minimum", "mul", "neg", "nn", "no_grad", "optim", "pow", "register", "relu", "sigmoid", "sin",
-    "softmax", "softplus", "sqrt", "square", "sub", "sum", "tanh", "trace", "watch", "where",
+    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "cat", "clip", "cos", "div", "dot", "exp",
+    "gather", "gradcheck", "leaky_relu", "load_onnx", "log", "log_softmax", "logsumexp", "max", "maximum", "mean",
+    "min", "minimum", "mul", "neg", "nn", "no_grad", "optim", "pow", "register", "relu", "sigmoid", "sin",
+    "softmax", "softplus", "sqrt", "square", "stack", "sub", "sum", "tanh", "trace", "watch", "where",
 ]  # fmt: skip
 
 _ARRAYS = "use NumPy arrays for data, and nn.Parameter(array) or sv.Weight(number) for weights"
-_JOINED = "join lists as [*a, *b], and arrays of Values with np.concatenate or np.stack"
 _LOSS = "call a loss object: nn.CrossEntropyLoss()(outputs, target)"
 _FILES = "run.save(path) and run.load(path) store a whole run; net.state_dict() gives the arrays"
 
 ABSENT = {
     **dict.fromkeys(("Tensor", "arange", "eye", "from_numpy", "linspace", "ones", "rand", "randn", "tensor", "zeros"),
                     _ARRAYS),
-    **dict.fromkeys(("cat", "concat", "hstack", "stack", "vstack"), _JOINED),
+    **dict.fromkeys(("concat", "concatenate", "hstack", "vstack"), "use sv.cat([a, b]) or sv.stack([a, b])"),
     **dict.fromkeys(("binary_cross_entropy", "cross_entropy", "mse_loss", "nll_loss"), _LOSS),
     **dict.fromkeys(("load", "save"), _FILES),
     **dict.fromkeys(("enable_grad", "inference_mode", "set_grad_enabled"), "use sv.no_grad() where no graph is needed"),
@@ -39,11 +39,11 @@ ABSENT = {
     **dict.fromkeys(("randint", "randperm", "tril", "triu", "zeros_like"), _ARRAYS),
     **dict.fromkeys(("flatten", "reshape", "squeeze", "transpose", "argmax", "norm", "var", "std"),
                     "use np.array(list_of_values), which has reshape, T, mean and more"),
-    **{name: f"use nn.{name}" for name in nn.__all__}, "F": "use nn.ReLU()(row), or [sv.relu(v) for v in row]",
+    **{name: f"use nn.{name}" for name in nn.__all__}, "F": "write import scalarviz.nn.functional as F",
     "fit": "use sv.Run(net, loss, optimizer, data=(X, Y)).step(100)", "clamp": "use sv.clip(value, low, high)",
     "manual_seed": "use nn.init.manual_seed(0), or seed= of a layer",
     "one_hot": "use np.eye(n)[ids]", "matmul": "use a @ b", "einsum": "use a @ b, or sv.dot(a, b)",
     "multinomial": "use np.random.default_rng(0).choice(n, p=probabilities)",
-    "SGD": "use optim.SGD", "Adam": "use optim.Adam", "functional": "use nn.ReLU()(row), or [sv.relu(v) for v in row]",
+    "SGD": "use optim.SGD", "Adam": "use optim.Adam", "functional": "use nn.functional",
 }  # fmt: skip
 """Names of PyTorch that are not here, and what is said of each."""

@@ -163,7 +163,7 @@ class GPT(nn.Module):
             x = rmsnorm(x)
             for layer, seen, offered in zip(self.layers, keys, values, strict=True):
                 x = layer.forward(x, seen, offered)
-            logits += self.letters(x)
+            logits.extend(self.letters(x))
         return logits
 
 

@@ -13,7 +13,7 @@ from ..errors import InputError, shown
 from ..scalar import ops
 from ..scalar.emit import PYTHON, PYTHON_NAMES, function_source
 from ..scalar.kernel import define
-from ..scalar.single import as_number
+from ..scalar.number import as_number
 from ..scalar.value import Value
 from .gradient import Attempt, Guess, answers, compared, differentiated, from_graph, points_of_operation, pulled
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points

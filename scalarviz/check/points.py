@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..checks import integer, text
 from ..errors import InputError, TypeMismatchError, shown, typed
 from ..scalar.gradcheck import by_differences, slopes_at
-from ..scalar.single import as_number
+from ..scalar.number import as_number
 from ..scalar.value import Value
 
 COUNT = 50

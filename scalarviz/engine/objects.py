@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..scalar import mask
+from ..scalar.array import Values, values
 from ..scalar.functions import MAX
 from ..scalar.kernel import kernel
 from ..scalar.mask import UNITS, Draws
-from ..scalar.single import usable
+from ..scalar.nested import every
 from ..scalar.store import Block
 from ..scalar.sums import Dot, Row, Total, dot
 from ..scalar.value import Value, apply
@@ -129,9 +130,7 @@ class ObjectsTrainer(PythonTrainer):
 
     name = "objects"
 
-    def __init__(
-        self, problem: Problem, model: Callable[[list[Value]], Any], loss: Callable[[Any, Sequence[Value]], Value]
-    ) -> None:
+    def __init__(self, problem: Problem, model: Callable[[Values], Any], loss: Callable[[Any, Values], Value]) -> None:
         super().__init__(problem)
         self.model, self.loss = model, loss
         self._lockstep: Lockstep | None = None
@@ -173,5 +172,5 @@ class ObjectsTrainer(PythonTrainer):
     def sample_loss(self, numbers: list[float]) -> Value:
         """Return the loss of one sample, with its graph; `numbers` are its inputs, targets and (unused) features."""
         n, m = self.problem.plan.n_inputs, self.problem.plan.n_targets
-        inputs = [Value(x) for x in numbers[:n]]
-        return self.loss(usable(self.model(inputs)), usable([Value(t) for t in numbers[n : n + m]]))
+        row = [Value(x) for x in numbers[: n + m]]
+        return every(self.loss(self.model(values(row[:n], (n,))), values(row[n:], (m,))), "the loss")[0]

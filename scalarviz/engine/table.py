@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import InputError, ScalarvizError, listing, shown
 from ..scalar import ops
+from ..scalar.array import Values
 from ..scalar.kernel import Kernel
 from ..scalar.value import Value
 from ..tape import Plan
@@ -73,8 +74,8 @@ def _functions(source: str) -> list[str]:
 _DEVICE = re.compile("[0-9]{1,9}")
 """The device number in an engine's name; a longer one would not fit into the driver's int."""
 
-Model = Callable[[list[Value]], Any]
-Loss = Callable[[Any, Sequence[Value]], Value]
+Model = Callable[[Values], Any]
+Loss = Callable[[Any, Values], Value]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,9 @@ import numpy as np
 
 from ..errors import InputError, shown
 from ..nn import Embedding, Identity, Module, Parameter, Sequential, Softmax
-from ..nn._array import Values, as_objects, values
 from ..onnx.graph import PARAMETER, Array, Node
 from ..scalar import tracing
-from ..scalar.single import Single
+from ..scalar.array import Values, as_objects, row_of
 from .facts import Facts, FoundLayer, Tensor, Way
 from .lanes import Entry
 from .layers import layer_at
@@ -89,7 +88,7 @@ class Imported(Module):
                 tensors[step.writes] = call_layer(self._part(step.path), step.way, tensors[step.reads])
             else:
                 compute(step, tensors, steps.opset, steps.dtypes)
-        found = [_output_lists(tensors[name], axis) for name, axis in steps.exits]
+        found = [_output(tensors[name], axis) for name, axis in steps.exits]
         return found[0] if len(found) == 1 else found
 
     def _part(self, path: str) -> Any:
@@ -118,26 +117,17 @@ def _input_array(entrance: Entry, x: Any) -> Array:
     return whole.view(Values)
 
 
-def _output_lists(x: Array, axis: int | None) -> Any:
-    """Return an output of one sample as nested lists."""
-    whole = x if axis is None else np.take(np.ndarray.view(x, np.ndarray), 0, axis)
-    return as_objects(np.asarray(whole), "an output").tolist()
+def _output(x: Array, axis: int | None) -> Any:
+    """Return an output of one sample, without the axis of the samples."""
+    whole = row_of(np.ndarray.view(x, np.ndarray) if axis is None else np.take(np.ndarray.view(x, np.ndarray), 0, axis))
+    return whole if whole.ndim else whole.item_value()
 
 
 def call_layer(module: Any, way: Way, x: Array) -> Array:
     """Call a layer with an array that has a sample axis."""
-    if way == "all" or (way == "whole" and tracing.active() is None):
-        return _array(module(x.tolist()))
-    if way in ("samples", "whole"):
-        return as_objects([_array(module(sample.tolist())) for sample in x], "a layer").view(Values)
-    rows = x.reshape(-1, x.shape[-1])
-    found = [_array(module(row.tolist())) for row in rows]
-    return values([v for row in found for v in row.tolist()], (*x.shape[:-1], len(found[0])))
-
-
-def _array(made: Any) -> Array:
-    """Return a layer's result as an array; layers give a row of one number as that number."""
-    return as_objects([made.value] if isinstance(made, Single) else made, "a layer").view(Values)
+    if way == "samples" or (way == "whole" and tracing.active() is not None):
+        return row_of([module(sample) for sample in x])
+    return row_of(module(x))
 
 
 def without_softmax(net: Module) -> Callable[[], None] | None:

@@ -6,7 +6,7 @@ Read `_module` first, then `_linear`. A layer is a graph of scalars; ``tape/`` a
 from typing import TYPE_CHECKING
 
 from ..arguments import explain, module_names
-from . import init, utils
+from . import functional, init, utils
 from ._absent import COMMON, NAMES
 from ._activations import (
     ELU,
@@ -43,7 +43,7 @@ __all__ = [
     "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module",
     "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView", "Perceptron",
     "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax",
-    "Softplus", "Tanh", "Unflatten", "init", "utils",
+    "Softplus", "Tanh", "Unflatten", "functional", "init", "utils",
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:

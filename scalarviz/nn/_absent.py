@@ -38,8 +38,7 @@ _STEPS = (
 _LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
 NAMES = {
-    **dict.fromkeys(("functional", "F"),
-                    "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)"),
+    "F": "write import scalarviz.nn.functional as F",
     **dict.fromkeys(("ModuleList", "ModuleDict"),
                     "use a plain list: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"),
     "ParameterList": "use a plain list: self.tables = [nn.Parameter(a), nn.Parameter(b)]",

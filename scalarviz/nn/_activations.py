@@ -10,9 +10,10 @@ from ..errors import InputError
 from ..onnx.export.operations import operation
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
+from ..scalar.array import like
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
-from ..scalar.single import checked_number, positive
+from ..scalar.number import checked_number, positive
 from ..scalar.value import apply, apply_each
 from ._inputs import titled
 from ._linear import count
@@ -36,13 +37,13 @@ class Activation(Module):
     """Names of its arguments, which are the further operands of the operation."""
 
     def forward(self, x: Any) -> Any:
-        """Return a Value for a Value, a list for a list, nested lists for nested lists."""
+        """Return a Value for a Value, an array for an array."""
         if self.op is None:
             return x
-        if isinstance(x, list) and x and isinstance(x[0], list):
-            return [self.forward(part) for part in x]
         op, rest = kernel(self.operation), self.constants()
-        return apply(op, x, *rest) if isinstance(x, Value) else apply_each(op, x, *rest)
+        if isinstance(x, Value):
+            return apply(op, x, *rest)
+        return like(x, apply_each(op, x.ravel().tolist(), *rest), shape_of(x))
 
     @property
     def in_onnx(self) -> bool:
@@ -221,12 +222,15 @@ class PReLU(Module):
         self.weight = Parameter.filled(self.init, (self.num_parameters,), f"PReLU({self.num_parameters})")
 
     def forward(self, x: Any) -> Any:
-        if self.num_parameters == 1:
-            return _sloped(x, self.weight.weight(0))
-        if not isinstance(x, list) or len(x) != self.num_parameters:
+        shape = shape_of(x)
+        if self.num_parameters > 1 and shape[:1] != (self.num_parameters,):
             title = titled(self, f"PReLU({self.num_parameters})")
-            raise InputError(f"{title} takes a sample of shape ({self.num_parameters}, ...), got {shape_of(x)}")
-        return [_sloped(channel, self.weight.weight(c)) for c, channel in enumerate(x)]
+            raise InputError(f"{title} takes a sample of shape ({self.num_parameters}, ...), got {shape}")
+        if isinstance(x, Value):
+            return apply(kernel("leaky_relu"), x, self.weight.weight(0))
+        places = int(x.size) // self.num_parameters or 1
+        slopes = (self.weight.weight(k // places) for k in range(int(x.size)))
+        return like(x, [apply(kernel("leaky_relu"), v, slope) for v, slope in zip(x.flat, slopes, strict=True)], shape)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Write a PRelu with its slopes along the channels."""
@@ -244,7 +248,3 @@ class PReLU(Module):
 
 def _finite(given: float, what: str, advice: str) -> float:
     return checked_number(given, what, math.isfinite, "be finite", advice)
-
-
-def _sloped(x: Any, slope: Value) -> Any:
-    return [_sloped(part, slope) for part in x] if isinstance(x, list) else apply(kernel("leaky_relu"), x, slope)

@@ -12,7 +12,8 @@ from ..checks import flag, real_array
 from ..errors import InputError
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot
-from ..scalar.functions import softmax
+from ..scalar.array import Values, like, row_of
+from ..scalar.functions import shares as shares_of
 from ..scalar.nested import shape_of
 from ..scalar.sums import Dot, Row
 from . import init as initialisers
@@ -27,7 +28,7 @@ Mask = list[list[float]]
 
 
 class MultiheadAttention(Module):
-    """Scaled dot-product attention of several heads, over lists of positions.
+    """Scaled dot-product attention of several heads, over the positions of one sample.
 
     In each head ``softmax(q . k / sqrt(d))`` gives the shares in which a position takes the values ``v`` of all
     positions. q, k and v are weighted sums of `query`, `key` and `value`; d is ``embed_dim / num_heads``.
@@ -62,8 +63,8 @@ class MultiheadAttention(Module):
     >>> attention = MultiheadAttention(4, 2, seed=0)
     >>> positions = [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]]
     >>> outputs, weights = attention(positions, positions, positions, is_causal=True)
-    >>> len(outputs), [round(share.data, 2) for share in weights[0]]
-    (2, [1.0, 0.0])
+    >>> outputs.shape, weights[0].data.round(2).tolist()
+    ((2, 4), [1.0, 0.0])
     """
 
     def __init__(self, embed_dim: int, num_heads: int, bias: bool = True, seed: int | None = None) -> None:
@@ -82,13 +83,13 @@ class MultiheadAttention(Module):
     def __call__(  # type: ignore[override]
         self, query: Any, key: Any, value: Any, need_weights: bool = True, attn_mask: Any = None,
         average_attn_weights: bool = True, is_causal: bool = False,
-    ) -> tuple[list[Vector], Any]:  # fmt: skip
+    ) -> tuple[Values, Any]:  # fmt: skip
         """Return the attention of one sample.
 
         Parameters
         ----------
-        query, key, value : list of positions, each `embed_dim` numbers
-            L query positions, and S key and value positions.
+        query, key, value : arrays of shape (L, embed_dim), (S, embed_dim) and (S, embed_dim)
+            L query positions, and S key and value positions. Lists of rows work too.
         need_weights : bool
             Whether to return the shares as well.
         attn_mask : array_like, shape (L, S), optional
@@ -100,8 +101,8 @@ class MultiheadAttention(Module):
 
         Returns
         -------
-        outputs : list of L lists of `embed_dim` Values
-        weights : (L, S) or (heads, L, S) nested lists of Values, or None
+        outputs : array of Values, shape (L, embed_dim)
+        weights : array of Values, shape (L, S) or (heads, L, S), or None
         """
         q, k, v = (as_input(positions, self) for positions in (query, key, value))
         self._check(q, k, v)
@@ -112,9 +113,9 @@ class MultiheadAttention(Module):
         self._keep([q, k, v, mask], outputs)
         if not needed:
             return outputs, None
-        return outputs, _averaged(shares) if mean else shares
+        return outputs, np.ndarray.view(row_of(_averaged(shares) if mean else shares), type(outputs))
 
-    def forward(self, query: Any, key: Any, value: Any) -> list[Vector]:
+    def forward(self, query: Any, key: Any, value: Any) -> Values:
         """Return the outputs of one sample in which every position sees all."""
         self._check(query, key, value)
         return self._attend(query, key, value, [[0.0] * len(key)] * len(query))[0]
@@ -153,20 +154,19 @@ class MultiheadAttention(Module):
         biases = sheet.several("Split", 3, sheet.weight(self.in_proj_bias), sizes, axis=0)
         return [sheet.node("Add", x, bias, shape=x.shape) for x, bias in zip(made, biases, strict=True)]
 
-    def _attend(
-        self, query: list[Vector], key: list[Vector], value: list[Vector], mask: Mask
-    ) -> tuple[list[Vector], list[list[Vector]]]:
+    def _attend(self, query: Values, key: Values, value: Values, mask: Mask) -> tuple[Values, list[list[Vector]]]:
         """Return the outputs, and the shares by head, query position and key position."""
-        q, k, v = (self._projected(part, rows) for part, rows in enumerate((query, key, value)))
+        q, k, v = (self._projected(part, rows.tolist()) for part, rows in enumerate((query, key, value)))
         size = self.embed_dim // self.num_heads
         heads, shares = [], []
         for h in range(self.num_heads):
             span = slice(h * size, (h + 1) * size)
             own = [x[span] for x in q], [x[span] for x in k], [x[span] for x in v]
-            mixed, taken = _one_head(*own, mask)
-            heads.append(mixed)
+            made, taken = _one_head(*own, mask)
+            heads.append(made)
             shares.append(taken)
-        return [self.out_proj([x for head in heads for x in head[i]]) for i in range(len(q))], shares
+        mixed = like(query, [x for i in range(len(q)) for head in heads for x in head[i]], (len(q), self.embed_dim))
+        return self.out_proj(mixed), shares
 
     def _projected(self, part: int, positions: list[Vector]) -> list[Vector]:
         """Return q (part 0), k (1) or v (2) of every position."""
@@ -181,11 +181,11 @@ class MultiheadAttention(Module):
         return found
 
     def _check(self, query: Any, key: Any, value: Any) -> None:
-        shapes = [shape_of(part, f"{self._title()}: its input") for part in (query, key, value)]
+        shapes = [shape_of(part) for part in (query, key, value)]
         fits = all(len(shape) == 2 and shape[1] == self.embed_dim and shape[0] > 0 for shape in shapes)
         if not fits or shapes[1][0] != shapes[2][0]:
             raise InputError(
-                f"{self._title()}: query, key and value must be lists of rows of {self.embed_dim} numbers, with as "
+                f"{self._title()}: query, key and value must be arrays of rows of {self.embed_dim} numbers, with as "
                 f"many keys as values; got the shapes {', '.join(map(str, shapes))}"
             )
 
@@ -228,7 +228,7 @@ def _one_head(q: list[Vector], k: list[Vector], v: list[Vector], mask: Mask) -> 
     for asking, added in zip(q, mask, strict=True):
         seen = [j for j, number in enumerate(added) if number != -math.inf]
         scores = [dot(asking, k[j]) * scale for j in seen]
-        taken = softmax([s + added[j] if added[j] else s for s, j in zip(scores, seen, strict=True)])
+        taken = shares_of([s + added[j] if added[j] else s for s, j in zip(scores, seen, strict=True)])
         mixed.append([dot(taken, [v[j][c] for j in seen]) for c in range(len(v[0]))])
         row = [Value(0.0)] * len(added)
         for share, j in zip(taken, seen, strict=True):

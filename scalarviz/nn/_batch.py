@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import prod
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,11 @@ from ..arguments import attributes
 from ..checks import real_array
 from ..errors import InputError, StateError, TracingError
 from ..scalar import tracing
-from ..scalar.nested import every, nest, shape_of
-from ..scalar.single import Many
+from ..scalar.array import Extremes, Values
+from ..scalar.nested import every, shape_of
 from ..tape import lower, trace
-from ._array import Extremes
-from ._inputs import titled
-from ._to_onnx import known_shape
+from ._inputs import rebuilt, titled
+from ._to_onnx import first_sides, origin_of, trained_shape
 
 if TYPE_CHECKING:
     from ..scalar.store import Block
@@ -72,7 +72,7 @@ def _along(name: str) -> Callable[..., Any]:
         given = {"axis": dim, **({"keepdims": True} if keepdim else {}), **numpy}
         found = getattr(np.ndarray, name)(self, **given)
         paired = dim is not None and name in PAIRS
-        return Extremes(found, getattr(self, f"arg{name}")(dim, keepdim)) if paired else found
+        return Extremes(found, partial(getattr(self, f"arg{name}"), dim, keepdim)) if paired else found
 
     return along
 
@@ -82,29 +82,27 @@ for _name in ("argmax", "argmin", "mean", "sum", *PAIRS):
     setattr(Outputs, _name, _along(_name))
 
 
-def batch_outputs(module: Module, x: Any) -> Outputs | None:
-    """Return the outputs for a batch `x`; None if `x` is one sample, or neither."""
-    if isinstance(x, Many) or tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
+def batch_outputs(module: Module, x: Any) -> Any:
+    """Return the outputs for a batch `x`, structured as those of a sample; None if `x` is one sample."""
+    if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
+        return None
+    array = real_array(x.detach().cpu() if hasattr(x, "detach") else x, f"{type(module).__name__}: the input")
+    if is_sample(module, array.shape):
         return None
     books, standing = module._books, _standing(module)
     if len(standing) != len(books.standing) or not all(map(is_, standing, books.standing)):
-        books.standing, books.samples, books.plans = standing, set(), {}
-    if x.shape in books.samples:
-        return None
-    array = real_array(x.detach().cpu() if hasattr(x, "detach") else x, f"{type(module).__name__}: the input")
+        books.standing, books.plans = standing, {}
     plan = books.plans.get(array.shape[1:])
     if plan is None:
-        known = known_shape(module)
-        whole = None if known is not None else _recorded(module, array[:2].shape)
-        if array.shape == known or isinstance(whole, Recorded):
-            books.samples.add(array.shape)
-            return None
-        found = _recorded(module, array.shape[1:])
-        if isinstance(found, Failed):
-            if found.further_than(whole) if whole is not None else array.ndim == len(known or ()) + 1:
-                raise found.error
-            return None
-        tape, shape = found
+        try:
+            tape, result = _recorded(module, array.shape[1:])
+        except TracingError:
+            return _one_by_one(module, array)
+        except InputError as error:
+            raise InputError(
+                f"{error} (an array of shape {array.shape} is a batch of {len(array)} samples of shape "
+                f"{array.shape[1:]}; one sample is net(x.tolist()), or the batch x[None])"
+            ) from error
         if module in tape.modes:  # of a norm in training the batch is one call
             return None
         if tape.modes:
@@ -112,10 +110,22 @@ def batch_outputs(module: Module, x: Any) -> Outputs | None:
             raise StateError(
                 f"{names[0]} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
             )
-        plan = lower(tape.only(outputs=True)), tape.blocks, shape
+        plan = lower(tape.only(outputs=True)), tape.blocks, result
         if all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
             books.plans[array.shape[1:]] = plan  # a user's forward may depend on anything, so it is not cached
     return _computed(module, array, *plan)
+
+
+def is_sample(module: Module, shape: Shape) -> bool:
+    """Return whether an array of two or more dimensions is one sample of a module, and no batch.
+
+    This is the one rule: it is a batch, unless the sample's shape is known and equals the array's. The file that the
+    module comes from knows it, or the Run that trains it, or the first layer; a convolution fixes the number of sides.
+    """
+    origin = origin_of(module)
+    known = (origin.shapes[0] if origin is not None else None) or trained_shape(module) or first_sides(module)
+    fits = known is not None and len(known) == len(shape)
+    return fits and all(side in (None, n) for side, n in zip(known or (), shape, strict=True))
 
 
 def _standing(module: Module) -> list[Any]:
@@ -123,46 +133,26 @@ def _standing(module: Module) -> list[Any]:
     return [x for _, part in module.named_modules() for x in (type(part), *vars(part).values())]
 
 
-class Recorded(NamedTuple):
-    """A module as a tape, and the shape of its output."""
+def _recorded(module: Module, sample: Shape) -> tuple[Tape, Any]:
+    """Return a module as a tape for samples of a shape, and what it returned."""
+    made = list[Any]()
 
-    tape: Tape
-    shape: Shape
-
-
-class Failed(NamedTuple):
-    """The error of a module for samples of a shape, and the number of layer calls before it."""
-
-    error: Exception
-    calls: int
-
-    def further_than(self, other: Failed) -> bool:
-        """Return whether this shape is the one that the user meant.
-
-        A forward that asks for numbers may work without recording.
-        """
-        return self.calls > other.calls and not isinstance(other.error, TracingError)
-
-
-def _recorded(module: Module, sample: Shape) -> Recorded | Failed:
-    """Return the module recorded for samples of a shape."""
-    made, recorders = list[Any](), list[Any]()
-
-    def forward(row: list[Any]) -> Any:
-        recorders.append(tracing.active())
-        made.append(module(nest(row, sample)))
+    def forward(row: Values) -> Any:
+        made.append(module(row.reshape(sample)))
         return made[0]
 
-    try:
-        tape = trace(forward, int(np.prod(sample)))
-        result = made[0].as_values() if isinstance(made[0], Many) else made[0]
-        shape = result.shape if isinstance(result, np.ndarray) else shape_of(result)
-    except Exception as error:  # a user's forward may raise anything
-        return Failed(error, sum(len(recorder.taps) for recorder in recorders))
-    return Recorded(tape, shape if np.prod(shape) == len(tape.outputs) else (len(tape.outputs),))
+    tape = trace(forward, int(np.prod(sample)))
+    return tape, _shapes(made[0])
 
 
-def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[Block], shape: Shape) -> Outputs:
+def _shapes(result: Any) -> Any:
+    """Return the structure of a result, with the shape of each part as an array of zeros, without the graph."""
+    if isinstance(result, list | tuple | dict):
+        return rebuilt(result, _shapes)
+    return None if result is None else np.empty(shape_of(result))
+
+
+def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[Block], result: Any) -> Any:
     from ..engine.arrays.program import PlanRunner
 
     theta = np.concatenate([block.flat_value for block in blocks] or [np.empty(0)])
@@ -171,7 +161,26 @@ def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[
     wrong = np.isnan(found).any(axis=1) & np.isfinite(rows).all(axis=1)
     if wrong.any():  # such as a number that is no row of an Embedding: the call with that sample reports it
         module(array[int(np.argmax(wrong))].tolist())
-    return found.reshape(len(array), *shape).view(Outputs)
+    return _shaped(result, iter(np.split(found, found.shape[1], axis=1)))
+
+
+def _shaped(result: Any, columns: Iterator[NDArray[Any]]) -> Any:
+    """Return the columns in the structure of `result`, each part with the batch as its first axis."""
+    if isinstance(result, list | tuple | dict):
+        return rebuilt(result, lambda part: _shaped(part, columns))
+    if result is None:
+        return None
+    shape = result.shape
+    taken = [next(columns) for _ in range(prod(shape))]
+    return np.concatenate(taken, axis=1).reshape(len(taken[0]), *shape).view(Outputs)
+
+
+def _one_by_one(module: Module, array: NDArray[Any]) -> Any:
+    """Return the outputs of a batch whose forward asks for numbers and cannot be recorded: sample by sample."""
+    with tracing.no_grad():
+        results = [module(sample.tolist()) for sample in array]
+    rows = np.array([[v.data for v in every(result, type(module).__name__)] for result in results])
+    return _shaped(_shapes(results[0]), iter(np.split(rows, rows.shape[1], axis=1)))
 
 
 def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:

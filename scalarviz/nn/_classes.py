@@ -11,7 +11,7 @@ from its targets before the forward pass (`batch_shares`), and each sample contr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence, Sized
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,10 +21,10 @@ from ..checks import integer
 from ..errors import InputError, TracingError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions, tracing
-from ..scalar.functions import log_softmax, parted, softmax
+from ..scalar.functions import parted
 from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
-from ..scalar.single import checked_number
+from ..scalar.number import checked_number
 from ..scalar.value import Symbol, apply, as_value
 from ._batch import Outputs, batch_loss
 from ._inputs import titled
@@ -249,17 +249,16 @@ class ClassLoss(Loss):
         """Return the outputs as a list of Values; InputError if they are not a row of numbers."""
         if isinstance(outputs, Value):
             return [outputs]
-        row = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
-        shape = shape_of(row)
+        shape = shape_of(outputs)
         if len(shape) > 1 and shape[0] > 1 and set(shape[1:]) == {1}:  # C x 1 x 1, the output of pooling over a picture
-            return every(row, type(self).__name__)
+            return every(outputs, type(self).__name__)
         if len(shape) != 1 or shape[0] == 0:
             raise InputError(
                 f"{type(self).__name__} takes one sample at a time, a row with one number per class; got the shape "
                 f"{shape} of {type(outputs).__name__}. For a batch use sv.mean([loss(o, t) for o, t in zip(outputs, "
                 "targets)]) or run.evaluate(X, Y); for a picture end the model with nn.Flatten()"
             )
-        return [as_value(v) for v in row]
+        return [as_value(v) for v in outputs]
 
     def target(self, targets: Any, outputs: Any) -> Any:
         """Return the class index, unpacked from a list or array with one item."""
@@ -368,38 +367,39 @@ class Softmax(Module):
 
     Parameters
     ----------
-    dim : {1, -1}
-        For PyTorch's signature: the dimension of the classes. Here a sample is a row of C numbers.
+    dim : int
+        The dimension of the classes, counted from the end, as PyTorch's 0 is the batch.
 
     Raises
     ------
     InputError
-        `dim` is another number; when called: the input is no row of numbers.
+        `dim` is not negative; when called: the input lacks this dimension.
     """
 
     stage: ClassVar[str] = "softmax"
     onnx_stacks: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
-    _function: ClassVar[Callable[..., list[Value]]] = staticmethod(softmax)
+    _word: ClassVar[str] = "softmax"
     _operator: ClassVar[str] = "Softmax"
 
     def __init__(self, dim: int = -1) -> None:
         given: Any = dim
-        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given not in (1, -1):
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given >= 0:
             raise InputError(
-                f"{type(self).__name__}: dim must be 1 or -1, the class dimension of an N x C batch; got {shown(dim)}"
+                f"{type(self).__name__}: dim must be negative, such as -1 for the last dimension, which means the same "
+                f"in PyTorch; its 0 is the batch, which a sample lacks; got {shown(dim)}"
             )
         self.dim = int(dim)
 
-    def forward(self, x: Any) -> list[Value]:
-        shape = shape_of(x)
-        if len(shape) != 1 or shape[0] == 0:
+    def forward(self, x: Any) -> Any:
+        """Return the shares along `dim`."""
+        if isinstance(x, Value) or not x.size:
             title = titled(self, f"{type(self).__name__}()")
-            raise InputError(f"{title} takes a row of numbers, got the shape {shape}")
-        return self._function(x)
+            raise InputError(f"{title} takes a row of numbers, got the shape {shape_of(x)}")
+        return getattr(x, self._word)(self.dim)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return sheet.node(self._operator, x, shape=x.shape, axis=-1)
+        return sheet.node(self._operator, x, shape=x.shape, axis=self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -412,7 +412,7 @@ class LogSoftmax(Softmax):
     """
 
     stage: ClassVar[str] = "log_softmax"
-    _function = staticmethod(log_softmax)
+    _word = "log_softmax"
     _operator = "LogSoftmax"
 
 

@@ -1,4 +1,4 @@
-"""Layers on rows and pictures: windows slide over nested lists of C x H x W numbers.
+"""Layers on rows and pictures: windows slide over arrays of C x H x W numbers.
 
 `Conv1d` and `Conv2d` compute the same weighted sums at every position; pools compute one number for each window of
 each channel. `AdaptiveAvgPool1d` and `AdaptiveAvgPool2d` take the means of a fixed number of windows, for any size.
@@ -17,7 +17,8 @@ from ..checks import flag, integer
 from ..errors import InputError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions
-from ..scalar.nested import nest, shape_of
+from ..scalar.array import like
+from ..scalar.nested import shape_of
 from ..scalar.sums import affine_span
 from . import init as initialisers
 from ._inputs import titled
@@ -59,7 +60,8 @@ def plane_sides(sides: tuple[int, ...], other: int) -> Pair:
 
 
 def planes_of(x: Any, dimensions: int) -> Any:
-    return [[channel] for channel in x] if dimensions == 1 else x
+    """Return the channels as lists of rows; with one dimension each is a single row."""
+    return [[channel] for channel in x.tolist()] if dimensions == 1 else x.tolist()
 
 
 def brief(sides: Any) -> str:
@@ -69,7 +71,7 @@ def brief(sides: Any) -> str:
 
 def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2) -> Pair:
     """Return the sides H x W of a picture C x H x W; for rows C x L they are 1 x L."""
-    shape = shape_of(x, f"{title}: the input")
+    shape = shape_of(x)
     if len(shape) != dimensions + 1 or 0 in shape or channels not in (None, shape[0]):
         kind, sides = ("picture", "H, W") if dimensions == 2 else ("sample", "L")
         hint = f"; put nn.Unflatten((C, {sides})) before it" if len(shape) == 1 else ""
@@ -220,7 +222,7 @@ class Conv(Sliding):
         title = titled(self, f"{type(self).__name__}({self.in_channels}, {self.out_channels})")
         planes, rows, columns = self._planes(x, title, self.in_channels, Value(0.0))
         made = (len(rows), len(columns))[-self.dimensions :]
-        return [nest(channel, made) for channel in self._channels(planes, rows, columns)]
+        return like(x, [v for channel in self._channels(planes, rows, columns) for v in channel], (-1, *made))
 
     def _channels(self, planes: Any, rows: range, columns: range) -> list[tuple[Value, ...]]:
         """Return the sums of each output channel at all positions; each group is one layer."""
@@ -335,10 +337,8 @@ class MaxPool(Pool):
     def forward(self, x: Any) -> Any:
         """Return the largest number of each window: C x L' for C x L, C x H' x W' for C x H x W."""
         channels, sides = self._windows(x, None)
-        return [
-            nest([functions.max([v for v in window if v is not None]) for window in channel], sides)
-            for channel in channels
-        ]
+        windows = (window for channel in channels for window in channel)
+        return like(x, [functions.max([v for v in window if v is not None]) for window in windows], (-1, *sides))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         return self._onnx(sheet, "MaxPool", x)
@@ -352,7 +352,7 @@ class AvgPool(Pool):
         channels, sides = self._windows(x, Value(0.0))
         places = prod(self.kernel_size)
         shares = (Value(1.0 / places),) * places
-        return [nest([dot(shares, window) for window in channel], sides) for channel in channels]
+        return like(x, [dot(shares, window) for channel in channels for window in channel], (-1, *sides))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         return self._onnx(sheet, "AveragePool", x, count_include_pad=1)
@@ -416,11 +416,11 @@ class AdaptiveAvgPool(Module):
         height, width = picture(x, title, dimensions=self.dimensions)
         made = self.made_shape(shape_of(x))[1:]
         rows, columns = _spans(height, made[0] if self.dimensions == 2 else 1), _spans(width, made[-1])
-        channels = []
+        means = []
         for plane in planes_of(x, self.dimensions):
             windows = [[v for row in plane[a:b] for v in row[c:d]] for a, b in rows for c, d in columns]
-            channels.append(nest([dot((Value(1.0 / len(w)),) * len(w), w) for w in windows], made))
-        return channels
+            means += [dot((Value(1.0 / len(w)),) * len(w), w) for w in windows]
+        return like(x, means, (-1, *made))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Write an AveragePool; for overlapping windows, products with the shares along each dimension."""

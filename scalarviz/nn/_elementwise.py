@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..scalar.array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 from ..scalar.sums import Dot, Row, Total, affine
 from ..scalar.value import as_value
-from ._array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 
 
 class Elementwise(TensorWords):
@@ -61,10 +61,6 @@ class Elementwise(TensorWords):
         """Return the same numbers, in C order, in another shape."""
         found: Values = self.as_values().reshape(*shape).view(Values)
         return found
-
-    def flatten(self) -> Values:
-        """Return the numbers as a row, in C order."""
-        return self.as_values().reshape(-1).view(Values)
 
     def item(self) -> float:
         """Return the number of an array with one element."""

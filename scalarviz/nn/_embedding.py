@@ -8,8 +8,9 @@ from ..checks import position
 from ..errors import TypeMismatchError, typed
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
-from ..scalar.nested import DEEPEST, too_deep
-from ..scalar.single import as_number
+from ..scalar.array import as_objects, like
+from ..scalar.nested import flatten
+from ..scalar.value import as_value
 from . import init as initialisers
 from ._linear import count
 from ._module import Module
@@ -26,13 +27,14 @@ def gather(table: Parameter | ParameterView, id: Value | SupportsFloat | list[An
     ----------
     table : Parameter or a row of one
         `id` selects along its first dimension.
-    id : Value, number, or a list of them, nested or not
+    id : Value, number, or an array or list of them, nested or not
         0, 1, ... up to ``len(table) - 1``. It gets no gradient.
 
     Returns
     -------
-    Value or list
-        A Value if the table has one dimension, else nested lists of Values; for a list of ids a list of these.
+    Value or array of Values
+        For one id a Value if the table has one dimension, else an array. For several ids its dimensions come behind
+        those of the ids.
 
     Raises
     ------
@@ -45,20 +47,14 @@ def gather(table: Parameter | ParameterView, id: Value | SupportsFloat | list[An
     --------
     >>> from scalarviz import nn
     >>> table = nn.Parameter([[1.0, 2.0], [3.0, 4.0]])
-    >>> [w.data for w in gather(table, 1)]
-    [3.0, 4.0]
+    >>> gather(table, 1).data.tolist(), gather(table, [1, 0, 1]).shape
+    ([3.0, 4.0], (3, 2))
     """
-    return _chosen(_span(table), id, 0)
-
-
-def _chosen(span: Span, id: Any, level: int) -> Any:
-    if isinstance(id, list | tuple):
-        if level >= DEEPEST:
-            raise too_deep("gather: the id")
-        return [_chosen(span, each, level + 1) for each in id]
-    if not isinstance(id, Value):
-        id = Value(as_number(id, "gather: the id"))
-    return chosen(*span, id, ())
+    span, ids = _span(table), as_objects(id, "gather: the id")
+    found = [chosen(*span, as_value(one), ()) for one in ids.ravel().tolist()]
+    if not ids.ndim and isinstance(found[0], Value):
+        return found[0]
+    return like(id, [v for row in found for v in flatten(row)], (*ids.shape, *span[2][1:]))
 
 
 def _span(table: Any) -> Span:
@@ -104,8 +100,8 @@ class Embedding(Module):
     Examples
     --------
     >>> letters = Embedding(27, 4, seed=0)
-    >>> len(letters(3)), [len(row) for row in letters([0, 13])]
-    (4, [4, 4])
+    >>> letters(3).shape, letters([0, 13]).shape
+    ((4,), (2, 4))
     """
 
     stage: ClassVar[str] = "embedding"
@@ -127,10 +123,9 @@ class Embedding(Module):
         if self.padding_idx is not None:
             self.weight[self.padding_idx].frozen = True
 
-    def forward(self, x: Any) -> list[Any]:
-        """Return the row of one id, a list of `embedding_dim` Values; for a sequence of ids a list of rows."""
-        found: list[Any] = gather(self.weight, x)
-        return found
+    def forward(self, x: Any) -> Any:
+        """Return the row of one id, or the rows of an array of ids."""
+        return gather(self.weight, x)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         made = (*x.shape, self.embedding_dim)

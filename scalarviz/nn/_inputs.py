@@ -1,46 +1,124 @@
-"""The inputs of a module: a number, a row of numbers, or nested lists."""
+"""What a module gets and returns: numbers, lists and arrays become Values and arrays of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, SupportsFloat
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from ..errors import TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value
+from ..scalar.array import Sample, Values, row_of
 from ..scalar.nested import DEEPEST, too_deep
-from ..scalar.value import as_value
-from ._array import Values
-from ._elementwise import Elementwise
+from ..scalar.number import Many
+
+_NUMBERS = (Value, float, int, np.floating, np.integer)
+ONE_INPUT = "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
 
 
-def as_input(x: Any, module: object, level: int = 0) -> Any:
-    """Return a number as a Value, a sequence or an array as a list of Values, a nested one as nested lists.
+def as_input(x: Any, module: object) -> Any:
+    """Return an input of a layer: a Value for a number, else an array of Values. Errors name the module."""
+    kind = type(x)
+    if kind is Values or kind is Sample or isinstance(x, Value):
+        return x
+    if isinstance(x, Many):
+        return x.as_values()
+    if hasattr(x, "detach"):  # PyTorch's tensors may need gradients
+        x = x.detach().cpu().numpy()
+    try:
+        found = row_of(x)
+    except InputError as error:  # ragged, or nested too deeply
+        raise InputError(f"{type(module).__name__}: {error}") from None
+    except TypeMismatchError:
+        raise TypeMismatchError(
+            f"{type(module).__name__}: an input must be a number, an array or a sequence of numbers, got {shown(x)}"
+        ) from None
+    return found if found.ndim else found.item_value()
 
-    A user's module gets an array of Values as it is; layers get lists. A TypeMismatchError names the module.
+
+def as_argument(x: Any, module: object, level: int = 0) -> Any:
+    """Return an argument of a user's forward: numbers become Values; None, flags and other objects stay.
+
+    An array is a `Sample` from here on.
     """
+    if type(x) is Sample or isinstance(x, Value):
+        return x
+    if isinstance(x, list | tuple):
+        if not _plain(x):
+            return x
+        try:
+            return as_input(x, module).view(Sample)
+        except InputError:
+            if level >= DEEPEST:
+                raise too_deep(f"{type(module).__name__}: the input") from None
+            return [as_argument(part, module, level + 1) for part in x]  # ragged
+    number = isinstance(x, _NUMBERS) and not isinstance(x, bool)
+    array = hasattr(x, "detach") or getattr(getattr(x, "dtype", None), "kind", "") in ("b", "i", "u", "f", "O")
+    if not (number or array or isinstance(x, Many)):
+        return x
+    found = as_input(x, module)
+    return found if isinstance(found, Value) else np.ndarray.view(found, Sample)
+
+
+def _plain(x: Any, level: int = 0) -> bool:
+    """Return whether lists hold numbers and Values only."""
+    alike = level <= DEEPEST
+    for v in x:
+        alike = alike and (isinstance(v, _NUMBERS) or (isinstance(v, list | tuple) and _plain(v, level + 1)))
+    return alike
+
+
+def from_sample(inputs: Iterable[Any]) -> bool:
+    """Return whether an array that comes from a sample inside forward is among the inputs, or in their lists."""
+    for x in inputs:
+        if type(x) is Sample:
+            return True
+        if isinstance(x, list | tuple | dict) and from_sample(x.values() if isinstance(x, dict) else x):
+            return True
+    return False
+
+
+def as_result(x: Any, kind: type[Values]) -> Any:
+    """Return the result of a user's forward: lists of numbers and Values as an array, others part by part.
+
+    Arrays are of a `kind`: `Sample` if the result goes back into another forward.
+    """
+    if type(x) is kind or isinstance(x, Value):
+        return x
+    if isinstance(x, np.ndarray | Many):
+        found = x if isinstance(x, Values) else row_of(x)
+        return np.ndarray.view(found, kind) if found.ndim else found.item_value()
+    if type(x) is list and x and _plain(x):
+        try:
+            return row_of(x).view(kind)
+        except InputError:  # ragged
+            return [as_result(part, kind) for part in x]
+    return rebuilt(x, lambda part: as_result(part, kind)) if _holds_arrays(x) else x
+
+
+def as_lists(x: Any) -> Any:
+    """Return arrays as nested lists, also those in lists, tuples and dicts."""
     if isinstance(x, Value):
         return x
-    if isinstance(x, Elementwise):
-        x = x.as_values()
-    if isinstance(x, Values) and not _is_ours(module):
-        return x
-    if getattr(x, "ndim", 0) > 0 and hasattr(x, "tolist"):  # arrays of NumPy, PyTorch or JAX
-        x = x.tolist()
-    if isinstance(x, list | tuple):
-        if x and isinstance(x[0], list | tuple | np.ndarray | Elementwise):
-            if level >= DEEPEST:
-                raise too_deep(f"{type(module).__name__}: the input")
-            return [as_input(part, module, level + 1) for part in x]
-        return [v if isinstance(v, Value) else Value(v) for v in x]
-    if isinstance(x, str) or not isinstance(x, SupportsFloat):
-        if isinstance(x, Sequence) and not isinstance(x, str):
-            return [as_value(v) for v in x]
-        raise TypeMismatchError(
-            f"{type(module).__name__}: an input must be a number or a sequence of numbers, got {shown(x)}"
-        )
-    return Value(x)
+    if isinstance(x, np.ndarray):
+        return x.tolist()
+    return rebuilt(x, as_lists) if _holds_arrays(x) else x
+
+
+def rebuilt(x: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a list, tuple or dict with ``change(part)`` for each part."""
+    if isinstance(x, dict):
+        return {key: change(part) for key, part in x.items()}
+    parts = [change(part) for part in x]
+    return parts if isinstance(x, list) else type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+
+
+def _holds_arrays(x: Any) -> bool:
+    """Return whether a list, tuple or dict holds more than numbers; others stay the same object."""
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    return any(isinstance(part, np.ndarray | list | tuple | dict | Many) for part in parts)
 
 
 def titled(module: Any, text: str) -> str:
@@ -49,7 +127,8 @@ def titled(module: Any, text: str) -> str:
     return f"{text} {name!r}" if name else text
 
 
-def _is_ours(module: Any) -> bool:
-    """Return whether the module's forward is defined in this package; a view of a perceptron has none."""
-    called = getattr(type(module), "forward", type(module))
+@lru_cache(maxsize=1024)
+def is_ours(kind: type) -> bool:
+    """Return whether the forward of this class is defined in this package; a view of a perceptron has none."""
+    called = getattr(kind, "forward", kind)
     return str(getattr(called, "__module__", "")).startswith(f"{__package__}.")

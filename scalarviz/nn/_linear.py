@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..checks import flag, integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
+from ..scalar.array import like
 from ..scalar.nested import shape_of
 from ..scalar.sums import affine
 from . import init as initialisers
@@ -28,18 +30,17 @@ def count(number: object, what: str) -> int:
 
 def as_row(x: Any, n: int, title: str) -> list[Value]:
     """Return the inputs of a layer as a list; one Value is a row of one. InputError unless it is a row of `n`."""
-    row = [x] if isinstance(x, Value) else x
-    if row and isinstance(row[0], list):
-        raise InputError(
-            f"{title} takes one sample at a time, a row of length {n}; got the shape {shape_of(row)}. For a picture "
-            "put nn.Flatten() before it; for rows write [layer(row) for row in x]; for a batch pass one array, "
-            "net(np.array(rows))"
-        )
-    if len(row) != n:
-        joined = n > 1 and len(row) > n and len(row) % n == 0
-        hint = "; + joins lists; to add two rows, write [a + b for a, b in zip(x, y)]" if joined else ""
-        raise InputError(f"{title}: a sample must have length {n}, got {len(row)}{hint}")
-    return list(row) if not isinstance(row, list) else row
+    row: list[Any] = [x] if isinstance(x, Value) else x.tolist()
+    if len(row) != n or (row and isinstance(row[0], list)):
+        raise misfit(x, n, title)
+    return row
+
+
+def misfit(x: Any, n: int, title: str) -> InputError:
+    """Return the error for an input whose last dimension is not `n`."""
+    shape = shape_of(x)
+    hint = "; for a picture put nn.Flatten() before it" if len(shape) > 1 and prod(shape) == n else ""
+    return InputError(f"{title}: a row must have length {n}, got an input of shape {shape}{hint}")
 
 
 class Linear(Module):
@@ -83,10 +84,16 @@ class Linear(Module):
         self.bias = Parameter(np.zeros(self.out_features)) if flag(bias, "Linear: bias") else None
         initialisers.apply(self, init, seed)
 
-    def forward(self, x: Any) -> list[Value]:
-        """Return the `n_out` sums of one sample of `n_in` numbers."""
-        row = as_row(x, self.in_features, self._title())
-        return affine(self.weight, self.out_features, self.bias, row)
+    def forward(self, x: Any) -> Any:
+        """Return the `n_out` sums of one row of `n_in` numbers; further dimensions before it stay."""
+        n, made, shape = self.in_features, self.out_features, shape_of(x)
+        if (shape or (1,))[-1] != n:
+            raise misfit(x, n, self._title())
+        if len(shape) < 2:
+            return like(x, affine(self.weight, made, self.bias, as_row(x, n, "")), (made,))
+        rows = np.ndarray.view(x, np.ndarray).reshape(-1, n).tolist()
+        sums = [v for row in rows for v in affine(self.weight, made, self.bias, row)]
+        return like(x, sums, (*shape[:-1], made))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Write a Gemm for a row, or one product for all rows if there are several."""

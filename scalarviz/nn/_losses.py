@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
+from ..scalar.array import like
 from ..scalar.kernel import kernel
-from ..scalar.nested import NESTED, every
-from ..scalar.single import at_least_zero, checked_number, positive
+from ..scalar.nested import NESTED, every, shape_of
+from ..scalar.number import at_least_zero, checked_number, positive
 from ..scalar.value import apply
 from ._batch import Outputs, batch_loss
 from ._elementwise import Elementwise
@@ -63,7 +64,7 @@ class Loss:
     Parameters
     ----------
     reduction : {"mean", "sum", "none"}
-        Over the outputs, and over a batch. ``"none"`` returns a list with the loss of each output; not for a Run.
+        Over the outputs, and over a batch. ``"none"`` returns an array with the loss of each output; not for a Run.
     batch_reduction : {"mean", "sum"}, optional
         Over a batch, if it differs. Many books sum the errors of a sample's outputs and average over the samples:
         ``reduction="sum", batch_reduction="mean"``.
@@ -89,7 +90,7 @@ class Loss:
         return self._joined or self.reduction
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
-        """Return the loss of one sample: a Value, or a list of Values with ``reduction="none"``.
+        """Return the loss of one sample: a Value, or an array of Values with ``reduction="none"``.
 
         There must be as many outputs as targets. Nested ones pair by position; a row and a nested one pair in C order.
         """
@@ -107,7 +108,8 @@ class Loss:
             raise InputError(f"{type(self).__name__}: got no outputs, so the mean is undefined")
         terms = self.terms(found, wanted)
         if self.reduction == "none":
-            return terms if self.factor == 1.0 else [term * self.factor for term in terms]
+            made = terms if self.factor == 1.0 else [term * self.factor for term in terms]
+            return like(outputs, made, shape_of(outputs) if isinstance(outputs, np.ndarray) else (len(made),))
         total = reduce_sum(terms)
         scale = self.factor / len(found) if self.reduction == "mean" else self.factor
         return total if scale == 1.0 else total * scale

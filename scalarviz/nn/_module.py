@@ -19,14 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import attributes, explained
 from ..checks import flag, position, text
-from ..errors import InputError, StateError, TypeMismatchError
+from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
+from ..scalar.array import Sample, Values
 from ..scalar.nested import flatten
-from ..scalar.single import as_number, say_lists, usable
+from ..scalar.number import Many, as_number
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import COMMON, METHODS
 from ._buffer import Buffer
-from ._inputs import as_input
+from ._inputs import ONE_INPUT, as_argument, as_input, as_lists, as_result, from_sample, is_ours
 from ._parameter import Parameter
 from ._state import LoadResult, StateArray, buffers, entries, load, matching, register
 from ._to_onnx import write
@@ -141,7 +142,7 @@ Inputs = Value | SupportsFloat | Sequence[Any]
 class _Books:
     """The private state of a module."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "plans", "samples", "standing")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "plans", "standing")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
@@ -149,8 +150,7 @@ class _Books:
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
-        self.standing: list[Any] = []  # the layers and attributes for which `samples` and `plans` hold
-        self.samples: set[tuple[int, ...]] = set()  # shapes of arrays that are known to be one sample
+        self.standing: list[Any] = []  # the layers and attributes for which `plans` hold
         self.plans: dict[tuple[int, ...], Any] = {}  # by the shape of a sample: how to compute a batch
 
 
@@ -203,41 +203,51 @@ class Module:
         Parameters
         ----------
         *inputs
-            The inputs of the call: numbers as Values, sequences as lists of Values, nested sequences as nested lists.
+            The inputs of the call: numbers as Values, sequences and arrays as arrays of Values, with the shape of one
+            sample. None, flags, text and lists of arrays arrive as they are.
         """
         raise TypeMismatchError(f"{type(self).__name__} has no forward(self, x); define it before you call the module")
 
-    def __call__(self, *inputs: Inputs) -> Any:
-        """Call ``forward`` with one sample: numbers, Values, or sequences of them.
+    def __call__(self, *inputs: Inputs, **named: Any) -> Any:
+        """Call ``forward`` with one sample: numbers, Values, or sequences and arrays of them.
 
-        An array with one dimension more than a sample is a batch. NumPy computes it and returns an array of
-        the outputs. It builds no graph, so ``backward`` is not possible.
+        An array of two or more dimensions is a batch, unless a sample is known to have its shape. NumPy computes it and
+        returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
         """
-        if len(inputs) == 1 and getattr(inputs[0], "ndim", 0) > 1:
+        if len(inputs) == 1 and not named and getattr(inputs[0], "ndim", 0) > 1 and not isinstance(inputs[0], Many):
             from ._batch import batch_outputs
 
             if (found := batch_outputs(self, inputs[0])) is not None:
                 return found
-        given = [as_input(x, self) for x in inputs]
-        try:
-            result = usable(self.forward(*given))
-        except (AttributeError, TypeError) as error:
-            say_lists(error)
-            raise
+        kind: Any = type(self)
+        if is_ours(kind):
+            given = [as_input(x, self) for x in inputs]
+            result = self.forward(*given, **named)
+        else:
+            given = [as_argument(x, self) for x in inputs]
+            named = {name: as_argument(x, self) if hasattr(x, "shape") else x for name, x in named.items()}
+            try:
+                result = self.forward(*given, **named)
+            except (TypeError, ValueError) as error:
+                _explain(error)
+                raise
+            result = as_result(result, Sample if from_sample(inputs) or from_sample(named.values()) else Values)
         self._keep(given, result)
         return result
 
     def _keep(self, given: list[Any], result: Any) -> None:
-        """Store the inputs and outputs of a call: in the recording if one is active, else for `backward`."""
+        """Store the inputs and outputs of a call: in the recording if one is active, else for `backward`.
+
+        They are lists, as in-place words such as ``h *= 2`` change arrays.
+        """
         recorder = tracing.active()
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
             if recorder.calls is not None:
-                recorder.calls.append((self, given, result))
+                recorder.calls.append((self, [as_lists(x) for x in given], as_lists(result)))
         else:
             last = self._books
-            last.inputs = given
-            last.outputs = tuple(result) if isinstance(result, list) else result  # the caller may change the list
+            last.inputs, last.outputs = [as_lists(x) for x in given], as_lists(result)
 
     def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
         """Walk from the outputs of the last call to its inputs; the weights in between accumulate gradients.
@@ -600,6 +610,17 @@ class Module:
 
     def __repr__(self) -> str:
         return tree(self)
+
+
+def _explain(error: TypeError | ValueError) -> None:
+    """Add to Python's error of a user's forward that it gets one input, or that a sample has no batch axis."""
+    text = str(error)
+    if isinstance(error, ScalarvizError) or hasattr(error, "__notes__"):
+        return
+    if "values to unpack" in text:
+        error.add_note("A sample has no batch axis: write T, C = x.shape[-2:], which means the same in PyTorch.")
+    elif "forward() missing" in text:
+        error.add_note(ONE_INPUT)
 
 
 def _named(part: object) -> object:

@@ -14,9 +14,10 @@ from ..checks import flag
 from ..errors import InputError
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions, tracing
+from ..scalar.array import like
 from ..scalar.batch import batch_mean, several, track
-from ..scalar.nested import Shape, flatten, nest, shape_of
-from ..scalar.single import at_least_zero, checked_number
+from ..scalar.nested import Shape, shape_of
+from ..scalar.number import at_least_zero, checked_number
 from ..scalar.sums import Dot, Row
 from ._buffer import Buffer, Buffered
 from ._inputs import titled
@@ -61,14 +62,14 @@ class RowNorm(Norm):
         self._begin(self.normalized_shape, self._titled(), affine, flag(bias, f"{name}: bias"))
 
     def forward(self, x: Any) -> Any:
-        shape, own = shape_of(x, f"{self._titled()}: the input"), self.normalized_shape
+        shape, own = shape_of(x) or (1,), self.normalized_shape
         if shape[-len(own) :] != own:
             raise InputError(f"{self._titled()} takes inputs whose shape ends in {own}, got {shape}")
-        row, size = flatten(x), prod(own)
+        row, size = [x] if isinstance(x, Value) else x.ravel().tolist(), prod(own)
         normal = [v for k in range(0, len(row), size) for v in self._normal(row[k : k + size])]
         if self.weight is not None:
             normal = [scaled(v, self.weight, self.bias, k % size) for k, v in enumerate(normal)]
-        return nest(normal, shape)
+        return like(x, normal, shape)
 
     def _normal(self, row: list[Value]) -> list[Value]:
         """Return the normalised numbers of one row."""
@@ -178,16 +179,16 @@ class GroupNorm(Norm):
         self._begin((self.num_channels,), f"GroupNorm({self.num_groups}, {self.num_channels})", affine, affine)
 
     def forward(self, x: Any) -> Any:
-        title = titled(self, f"GroupNorm({self.num_groups}, {self.num_channels})")
-        shape = shape_of(x, f"{title}: the input")
+        shape = shape_of(x)
         if not shape or shape[0] != self.num_channels or 0 in shape:
+            title = titled(self, f"GroupNorm({self.num_groups}, {self.num_channels})")
             raise InputError(f"{title} takes a sample of {self.num_channels} channels, got the shape {shape}")
-        row = flatten(x)
+        row = x.ravel().tolist()
         size, places = len(row) // self.num_groups, len(row) // self.num_channels
         normal = [v for start in range(0, len(row), size) for v in normalised(row[start : start + size], self.eps)]
         if self.weight is not None:
             normal = [scaled(v, self.weight, self.bias, k // places) for k, v in enumerate(normal)]
-        return nest(normal, shape)
+        return like(x, normal, shape)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Write an InstanceNormalization over the groups, as GroupNormalization needs opset 18; then the channels."""
@@ -341,22 +342,21 @@ class BatchNorm(Norm):
     # ---- calling
 
     def forward(self, x: Any) -> Any:
-        shape = shape_of(x, f"{self._titled()}: the input")
+        shape = shape_of(x)
         by_batch = not self._has_running() or self.training  # `training` is read only if it matters
         if tracing.active() is not None:
             if not self._is_sample(shape):
                 raise InputError(f"{self._titled()} takes a sample of shape {self._shape_words()}, got {shape}")
-            return self._normalise([x], by_batch)[0]
+            return self._normalise(x, (1, *shape), by_batch).reshape(shape)
         if self._many(shape, by_batch):
-            return self._normalise(x, by_batch)
-        return self._normalise([x], False)[0]
+            return self._normalise(x, shape, by_batch)
+        return self._normalise(x, (1, *shape), False).reshape(shape)
 
-    def _normalise(self, samples: list[Any], by_batch: bool) -> list[Any]:
-        """Return the normalised samples, each C x ...; in a recorded graph one sample stands for all of a batch."""
-        rows = [[flatten(channel) for channel in sample] for sample in samples]
+    def _normalise(self, x: Any, shape: Shape, by_batch: bool) -> Any:
+        """Return the normalised samples, N x C x ...; in a recorded graph one sample stands for all of a batch."""
+        rows = np.ndarray.view(x, np.ndarray).reshape(shape[0], shape[1], prod(shape[2:])).tolist()
         normal = self._by_batch(rows) if by_batch else [self._by_running(row) for row in rows]
-        shape = shape_of(samples[0])
-        return [nest([v for channel in row for v in channel], shape) for row in normal]
+        return like(x, [v for row in normal for channel in row for v in channel], shape)
 
     def _by_running(self, channels: list[Values]) -> list[Values]:
         """Normalise one sample by the running statistics.

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import check_memory, flag, position, real_array
 from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError, shown
 from ..scalar import Block, Value, tracing
+from ..scalar.array import as_objects, values
 from ..scalar.functions import Gathered
 from ..scalar.nested import flatten, shape_of
 from ..scalar.sums import Row
 from ..scalar.value import as_value
-from ._array import Values, as_objects, values
 from ._elementwise import Elementwise
 
 
@@ -47,12 +47,8 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
 
 
 def _nested(shape: tuple[int, ...], at: int, make: Callable[[int], Value]) -> Any:
-    """Return Values as nested lists of this shape, in C order from flat index `at` on."""
-    if not shape:
-        return make(at)
-    side, *inner = shape
-    step = prod(inner)
-    return [_nested(tuple(inner), at + k * step, make) for k in range(side)]
+    """Return Values as an array of this shape, in C order from flat index `at` on."""
+    return values([make(k) for k in range(at, at + prod(shape))], shape) if shape else make(at)
 
 
 FloatArray = NDArray[np.floating]
@@ -327,8 +323,7 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
         raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
     for k, i in enumerate(indices):
         if isinstance(i, Value):
-            found = chosen(parameter, start, shape, i, indices[k + 1 :])
-            return found if isinstance(found, Value) else as_objects(found, "").view(Values)
+            return chosen(parameter, start, shape, i, indices[k + 1 :])
         side, *rest = shape
         shape = tuple(rest)
         start += position(i, side, parameter._title()) * prod(shape)

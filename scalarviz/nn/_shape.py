@@ -9,9 +9,10 @@ import numpy as np
 
 from ..errors import InputError, shown
 from ..scalar import Value
+from ..scalar.array import like
 from ..scalar.mask import factors
-from ..scalar.nested import Shape, flatten, nest, shape_of
-from ..scalar.single import checked_number
+from ..scalar.nested import Shape, shape_of
+from ..scalar.number import checked_number
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
@@ -29,13 +30,13 @@ class Flatten(Module):
     Raises
     ------
     InputError
-        A dimension is no whole number, or is 0; when called: the nested lists are ragged, or lack such a dimension.
+        A dimension is no whole number, or is 0; when called: the input lacks such a dimension.
 
     Examples
     --------
     >>> from scalarviz import nn
-    >>> len(nn.Flatten()([[1.0, 2.0], [3.0, 4.0]])), len(nn.Flatten(2)([[[1.0], [2.0]]])[0])
-    (4, 2)
+    >>> nn.Flatten()([[1.0, 2.0], [3.0, 4.0]]).shape, nn.Flatten(2)([[[1.0], [2.0]]]).shape
+    ((4,), (1, 2))
     """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
@@ -43,9 +44,9 @@ class Flatten(Module):
         self.end_dim = _dimension(end_dim, "Flatten: end_dim")
 
     def forward(self, x: Any) -> Any:
-        """Return a row, or nested lists with fewer levels."""
-        shape = shape_of(x, f"{titled(self, 'Flatten()')}: the input")
-        return nest(flatten(x), self.flat_shape(shape))
+        """Return the numbers as a row, or as an array with fewer dimensions."""
+        shape = self.flat_shape(shape_of(x))
+        return like(x, [x], shape) if isinstance(x, Value) else x.reshape(shape)
 
     def flat_shape(self, shape: Shape) -> Shape:
         """Return the output shape for a sample of this shape; InputError if it lacks such a dimension."""
@@ -73,7 +74,7 @@ def _dimension(given: object, what: str) -> int:
 
 
 class Unflatten(Module):
-    """A row of numbers becomes nested lists of the shape `unflattened_size`, such as (C, H, W).
+    """A row of numbers becomes an array of the shape `unflattened_size`, such as (C, H, W).
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ class Unflatten(Module):
     --------
     >>> from scalarviz import nn
     >>> out = nn.Unflatten((1, 2, 2))([1.0, 2.0, 3.0, 4.0])
-    >>> out[0][1][0].data
-    3.0
+    >>> out.shape, out[0, 1, 0].data
+    ((1, 2, 2), 3.0)
     """
 
     def __init__(self, unflattened_size: tuple[int, ...]) -> None:
@@ -102,11 +103,11 @@ class Unflatten(Module):
         self.unflattened_size = tuple(count(side, "Unflatten: a side") for side in unflattened_size)
 
     def forward(self, x: Any) -> Any:
-        title = titled(self, f"Unflatten({self.unflattened_size})")
-        shape = shape_of(x, f"{title}: the input")
-        if shape != (prod(self.unflattened_size),):
+        shape = shape_of(x)
+        if (shape or (1,)) != (prod(self.unflattened_size),):
+            title = titled(self, f"Unflatten({self.unflattened_size})")
             raise InputError(f"{title} takes a row of {prod(self.unflattened_size)} numbers, got the shape {shape}")
-        return nest(x, self.unflattened_size)
+        return like(x, [x] if isinstance(x, Value) else x.tolist(), self.unflattened_size)
 
     def extra_repr(self) -> str:
         return f"unflattened_size={self.unflattened_size}"
@@ -158,9 +159,7 @@ class Dropout(Module):
             return x
         if isinstance(x, Value):
             return x * factors(1, self.p)[0]
-        shape = shape_of(x, f"{titled(self, f'Dropout({self.p:g})')}: the input")
-        row = flatten(x)
-        return nest([v * factor for v, factor in zip(row, factors(len(row), self.p), strict=True)], shape)
+        return x * like(x, factors(int(x.size), self.p), shape_of(x))
 
     def extra_repr(self) -> str:
         return f"p={self.p:g}, inplace=False"

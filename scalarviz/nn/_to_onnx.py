@@ -73,29 +73,31 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
         return [_checked(given)]
     if (origin := origin_of(module)) is not None:
         return list(origin.shapes)
-    known = known_shape(module) or _trained_shape(module)
-    if known is None:
+    known = first_sides(module) or trained_shape(module)
+    if known is None or None in known:
         raise InputError(
             f"to_onnx: {type(module).__name__} does not fix the shape of a sample; give it, such as shape=(3,) for "
             "three numbers or shape=(1, 28, 28) for a picture"
         )
-    return [known]
+    return [tuple(side for side in known if side is not None)]
 
 
-def known_shape(module: Any) -> Shape | None:
-    """Return the sample shape that a module requires, or None if that is not fixed."""
+def first_sides(module: Any) -> tuple[int | None, ...] | None:
+    """Return the sides of the sample that the first layer requires, or None; a side of None may have any length."""
     if hasattr(module, "in_features"):
         return (module.in_features,)
     if hasattr(module, "unflattened_size"):
         return (prod(module.unflattened_size),)
+    if hasattr(module, "dimensions"):
+        return (getattr(module, "in_channels", None), *(None,) * module.dimensions)
     if hasattr(module, "_chain") and type(module).forward.__module__.startswith(f"{__package__}."):
         for part in module._chain().values():
             if not getattr(part, "keeps_shape", False):
-                return known_shape(part)
+                return first_sides(part)
     return None
 
 
-def _trained_shape(module: Any) -> Shape | None:
+def trained_shape(module: Any) -> Shape | None:
     """Return the sample shape of the Run that trains a module."""
     for part in module.parameters():
         block = part._block if isinstance(part, Weight) else part

@@ -21,7 +21,7 @@ from .. import rng
 from ..arguments import no_name
 from ..errors import InputError, TypeMismatchError, shown, typed
 from ..scalar import Weight, mask
-from ..scalar.single import as_number, positive
+from ..scalar.number import as_number, positive
 from ._parameter import FloatArray, Parameter, fitted
 
 if TYPE_CHECKING:

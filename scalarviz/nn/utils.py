@@ -15,7 +15,7 @@ from ..arguments import explained, module_names
 from ..checks import flag
 from ..errors import StateError
 from ..scalar import Block, Weight
-from ..scalar.single import checked_number
+from ..scalar.number import checked_number
 from ..scalar.weight import Indices, named_blocks
 
 _FOREACH = {"foreach": "the function is always fast; omit foreach"}

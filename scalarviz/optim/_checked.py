@@ -9,7 +9,7 @@ from typing import Any
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, typed
 from ..scalar import Block, Weight
-from ..scalar.single import checked_number
+from ..scalar.number import checked_number
 from ..scalar.weight import Indices, named_blocks
 
 LAST_STEP = 2**53

@@ -11,7 +11,7 @@ import numpy as np
 from ..checks import text
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Block, Value, Weight, where
-from ..scalar.single import at_least_zero
+from ..scalar.number import at_least_zero
 from ..scalar.weight import Indices
 from ._checked import held_by
 

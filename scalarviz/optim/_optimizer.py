@@ -17,7 +17,7 @@ from ..arguments import attributes, explained
 from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
-from ..scalar.single import at_least_zero
+from ..scalar.number import at_least_zero
 from ..scalar.weight import Indices
 from ..tape import Tape, trace
 from ._checked import steps_of

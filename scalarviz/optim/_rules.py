@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..checks import flag
 from ..errors import InputError, shown
 from ..scalar import Block, Value, Weight, maximum, minimum
-from ..scalar.single import at_least_zero
+from ..scalar.number import at_least_zero
 from ._checked import below_one, finite
 from ._optimizer import Checks, Optimizer, Update
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..checks import flag, function, one_of
 from ..errors import InputError, ScalarvizError
-from ..scalar.single import as_number, checked_number, positive
+from ..scalar.number import as_number, checked_number, positive
 from ._checked import below_one, finite, steps_of, whole_numbers
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment

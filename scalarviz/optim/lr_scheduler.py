@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ..arguments import explain, module_names
 from ..checks import mapping, one_of, text
 from ..errors import InputError, TypeMismatchError, listing, shown
-from ..scalar.single import as_number
+from ..scalar.number import as_number
 from ._checked import below_one, finite, steps_of, whole_numbers
 from ._optimizer import Optimizer
 from ._pace import Floats, Pace, PaceMoment

@@ -20,10 +20,11 @@ from ..engine.data import pieces
 from ..engine.outside import Source, as_source
 from ..engine.problem import Limits
 from ..errors import InputError, TypeMismatchError, shown, typed
+from ..nn._inputs import ONE_INPUT, as_result
 from ..optim import Optimizer
 from ..scalar import Value, clip
-from ..scalar.nested import nest
-from ..scalar.single import INPUTS, at_least_zero, checked_number, usable
+from ..scalar.array import Sample, Values
+from ..scalar.number import at_least_zero, checked_number
 from ..tape import Tape
 from ..tape.half import TOO_LARGE, loss_scale_of
 
@@ -246,14 +247,14 @@ def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
     return samples
 
 
-def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], Any]:
+def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[Values], Any]:
     """Return `model` as a function of a flat row; it gets samples with that shape."""
-    return lambda row: model(nest(row, shape))
+    return lambda row: as_result(model(row.reshape(shape).view(Sample)), Sample)
 
 
 def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     """Return `loss` as a function of the model's output and a flat row of targets; it gets targets with that shape."""
-    return lambda outputs, row: loss(outputs, usable(nest(row, shape)))
+    return lambda outputs, row: loss(outputs, row.reshape(shape).view(Sample))
 
 
 def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
@@ -265,7 +266,7 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     count = len(y) if hasattr(y, "__len__") and getattr(y, "ndim", None) != 0 else 0
     several = isinstance(x, list | tuple) and len(x) not in (0, count)
     if several and all(getattr(part, "ndim", 0) and len(part) == count for part in x):
-        raise InputError(f"data[0]: got {len(x)} arrays of {count} rows; a Run takes one array of inputs. {INPUTS}")
+        raise InputError(f"data[0]: got {len(x)} arrays of {count} rows; a Run takes one array of inputs. {ONE_INPUT}")
     named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
     inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
     if len(inputs) != len(targets):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..checks import flag, function, integer, text
 from ..engine.data import Data
 from ..errors import InputError, StateError, TypeMismatchError, shown
-from ..scalar.single import checked_number
+from ..scalar.number import checked_number
 from .core.frame import Frame, Stage, Tensor
 from .core.setup import Setup
 from .edits import Edit

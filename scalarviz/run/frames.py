@@ -21,7 +21,7 @@ from ..engine.data import Data
 from ..engine.outside import Outside
 from ..engine.problem import Midway
 from ..errors import InputError, StateError, TypeMismatchError, shown, typed
-from ..scalar.single import at_least_zero
+from ..scalar.number import at_least_zero
 from ..scalar.weight import Weight
 from .checks import as_pair, check_targets, fitting, flat, limited_rule
 from .core.frame import Coming, Frame, Units

@@ -21,7 +21,7 @@ from ..checks import text
 from ..errors import InputError, TypeMismatchError, listing, typed
 from . import ops
 from .kernel import Kernel, kernel, pulls_nothing
-from .single import Many, Single
+from .number import Many
 from .store import Block
 from .sums import dot
 from .value import Symbol, Value, apply, apply_each, as_value, binary, unary
@@ -94,8 +94,12 @@ def function(name: str) -> Callable[..., Value]:
         for x in operands:
             if isinstance(x, Many):
                 return x.each(name, *operands)  # type: ignore[no-any-return]
-        if arity == 1 and type(operands[0]) is list:
-            raise TypeMismatchError(f"{name} takes one number, got a list; for a row: [{name}(v) for v in row]")
+        for x in operands:
+            if type(x) is list:
+                raise TypeMismatchError(
+                    f"{name} takes numbers and arrays, got a list; for a row: {name}(np.array(row)), or "
+                    f"[{name}(v) for v in row]"
+                )
         return make(op, *operands)
 
     call.__name__ = call.__qualname__ = name
@@ -189,7 +193,7 @@ def mean(xs: Iterable[Operand]) -> Value:
     """
     if isinstance(xs, Many):
         return xs.reduced("mean")  # type: ignore[no-any-return]
-    values = _values("mean", xs)
+    values = values_of("mean", xs)
     return sum(values) / len(values)
 
 
@@ -209,7 +213,7 @@ def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
         xs = _several("max", (xs, *others))
     if isinstance(xs, Many):
         return xs.reduced("max")  # type: ignore[no-any-return]
-    values = _values("max", xs)
+    values = values_of("max", xs)
     return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
 
 
@@ -229,7 +233,7 @@ def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
         xs = _several("min", (xs, *others))
     if isinstance(xs, Many):
         return xs.reduced("min")  # type: ignore[no-any-return]
-    return -max([-x for x in _values("min", xs)])
+    return -max([-x for x in values_of("min", xs)])
 
 
 def logsumexp(xs: Iterable[Operand]) -> Value:
@@ -244,7 +248,7 @@ def logsumexp(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
-    return reduce(partial(apply, kernel("logaddexp")), _values("logsumexp", xs))
+    return reduce(partial(apply, kernel("logaddexp")), values_of("logsumexp", xs))
 
 
 def _several(name: str, operands: Sequence[Any]) -> list[Operand]:
@@ -260,10 +264,10 @@ def _several(name: str, operands: Sequence[Any]) -> list[Operand]:
 
 def _alone(x: Any) -> bool:
     """Return whether it is one number, even if it has a length."""
-    return isinstance(x, Value | Single) or (isinstance(x, np.ndarray) and x.ndim == 0)
+    return isinstance(x, Value) or (isinstance(x, np.ndarray) and x.ndim == 0)
 
 
-def _values(name: str, xs: Iterable[Operand]) -> list[Value]:
+def values_of(name: str, xs: Iterable[Operand]) -> list[Value]:
     """Return `xs` as Values, at least one."""
     terms = _operands(name, xs)
     if len(terms) == 0:
@@ -287,50 +291,16 @@ for _name in ops.TABLE.keys() & Value.__annotations__:
 _EXP, _SUB, _HELD_MAX = kernel("exp"), kernel("sub"), kernel("held_max")
 
 
-def softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
-    """Return ``exp(x) / sum(exp(xs))`` for each of `xs`: shares that add up to 1.
-
-    Parameters
-    ----------
-    xs : sequence of Value or float
-    dim : int, optional
-        The dimension to use for an array of Values; required if it has several dimensions.
-
-    Returns
-    -------
-    list of Value
-        As many as `xs`; for an array with `dim` an array of the same shape.
-
-    Raises
-    ------
-    InputError
-        `xs` is empty, or lacks the dimension `dim`.
-    TypeMismatchError
-        `xs` is no sequence of Values and numbers.
-
-    Examples
-    --------
-    >>> [p.data for p in softmax([1000.0, 1000.0])]
-    [0.5, 0.5]
-    """
-    if isinstance(xs, Many) and (dim is not None or getattr(xs, "ndim", 1) > 1):
-        return xs.softmax(dim)  # type: ignore[attr-defined]
-    exponentials = apply_each(_EXP, shifted(_values("softmax", xs)))
+def shares(row: list[Value]) -> list[Value]:
+    """Return ``exp(x) / sum(exp(row))`` for each number, without overflow."""
+    exponentials = apply_each(_EXP, shifted(values_of("softmax", row)))
     factor = 1.0 / sum(exponentials)
     return [e * factor for e in exponentials]
 
 
-def log_softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
-    """Return the logarithms of :func:`softmax`, ``x - log(sum(exp(xs)))``; the arguments are the same.
-
-    Examples
-    --------
-    >>> [round(p.data, 4) for p in log_softmax([1000.0, 1000.0])]
-    [-0.6931, -0.6931]
-    """
-    if isinstance(xs, Many) and (dim is not None or getattr(xs, "ndim", 1) > 1):
-        return xs.log_softmax(dim)  # type: ignore[attr-defined]
-    differences, total = parted(_values("log_softmax", xs))
+def log_shares(row: list[Value]) -> list[Value]:
+    """Return the logarithms of :func:`shares`."""
+    differences, total = parted(values_of("log_softmax", row))
     return [difference - total for difference in differences]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError, TypeMismatchError, typed
 from . import mask
-from .single import as_number, positive
+from .number import as_number, positive
 from .value import Value
 
 Function = Callable[..., Any]

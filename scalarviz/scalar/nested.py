@@ -1,4 +1,4 @@
-"""Pictures and volumes of Values as nested lists, the last dimension innermost (C order)."""
+"""Shapes of arrays and of nested lists of Values, and all their Values in C order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, typed
-from .single import Many
+from .number import Many
 from .value import Value
 
 Shape = tuple[int, ...]
@@ -23,12 +23,17 @@ def too_deep(what: str) -> InputError:
 
 
 def shape_of(x: Any, what: str = "the input", level: int = 0) -> Shape:
-    """Return the shape of nested lists, ``()`` for a single Value; InputError for ragged or too deep lists."""
+    """Return the shape of an array or of nested lists, ``()`` for a single Value.
+
+    InputError for ragged or too deep lists.
+    """
+    if isinstance(x, np.ndarray):
+        return tuple(x.shape)
     if not isinstance(x, list | tuple):
         return ()
     if level >= DEEPEST:
         raise too_deep(what)
-    if not any(isinstance(item, list | tuple) for item in x):
+    if not any(isinstance(item, list | tuple | np.ndarray) for item in x):
         return (len(x),)
     shapes = [shape_of(item, what, level + 1) for item in x]
     for place, shape in enumerate(shapes):
@@ -59,16 +64,6 @@ def _opened(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return x.ravel().tolist()
     return list(x.values()) if isinstance(x, dict) else x
-
-
-def nest(row: Sequence[Any], shape: Shape) -> Any:
-    """Return the flat `row` as nested lists of this shape."""
-    if 0 in shape:
-        return np.empty(shape).tolist()
-    parts: list[Any] = list(row)
-    for side in reversed(shape[1:]):
-        parts = [parts[start : start + side] for start in range(0, len(parts), side)]
-    return parts
 
 
 NESTED = (list, tuple, np.ndarray, Many, dict)

@@ -18,7 +18,7 @@ from ..arguments import Absent, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
-from .single import Many, Single, as_number
+from .number import Many, as_number
 
 
 def _refusing(symbol: str) -> Callable[..., Any]:
@@ -113,9 +113,8 @@ _next_order = itertools.count().__next__
 
 
 ABSENT = {
-    **dict.fromkeys(("T", "dim", "flatten", "max", "mean", "min", "ndim", "numel", "permute", "reshape", "shape",
-                     "size", "squeeze", "sum", "unsqueeze", "view"),
-                    "it is one number; for a list of Values use len(row), sv.sum(row), sv.mean(row), np.array(row)"),
+    **dict.fromkeys(("T", "dim", "ndim", "numel", "permute", "shape", "size"),
+                    "it is one number; arrays of Values have shapes: x[0:1], sv.stack([a, b])"),
     **dict.fromkeys(("clone", "cpu", "cuda", "device", "double", "dtype", "float", "numpy", "to", "tolist"),
                     "it is one float64 on the CPU; value.item() gives its number"),
     **dict.fromkeys(("grad_fn", "is_leaf", "requires_grad", "requires_grad_", "retain_grad"),
@@ -454,7 +453,9 @@ def _leaf(data: float, grad: float, label: str) -> Value:
 
 def as_value(x: Value | SupportsFloat) -> Value:
     """Return `x` itself, or a leaf with that number."""
-    return x if isinstance(x, Value) else x.value if isinstance(x, Single) else Value(x)
+    if isinstance(x, Value):
+        return x
+    return x.item_value() if isinstance(x, Many) else Value(x)
 
 
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:

@@ -13,7 +13,7 @@ from .. import rng
 from ..checks import flag
 from ..errors import InputError, TypeMismatchError, shown, typed
 from . import tracing
-from .single import as_number
+from .number import as_number
 from .store import Block
 from .value import Value, _next_order
 

@@ -18,11 +18,11 @@ import numpy as np
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, typed
 from ..scalar import tracing
+from ..scalar.array import values
 from ..scalar.batch import Tracked
 from ..scalar.functions import Gathered
 from ..scalar.mask import Mask
 from ..scalar.nested import every
-from ..scalar.single import say_lists, usable
 from ..scalar.store import Block
 from ..scalar.sums import Dot, Row, Total
 from ..scalar.value import Symbol, Value
@@ -68,12 +68,12 @@ def trace(
     Parameters
     ----------
     fn : callable
-        Takes a list of `n_inputs` Values; without `loss`, also a list of `n_targets` Values if that is not 0.
+        Takes an array of `n_inputs` Values; without `loss`, also one of `n_targets` Values if that is not 0.
         Returns a Value, or lists, tuples, arrays and dicts of Values, also nested.
     n_inputs, n_targets : int
         Numbers per sample.
     loss : callable, optional
-        Takes the result of `fn` and the list of targets; returns one Value. A list of one works as a number.
+        Takes the result of `fn` and the array of targets; returns one Value, or an array of one.
     blocks : iterable of Block
         Parameters that come first in theta, in this order; others follow in the order of the graph.
 
@@ -100,14 +100,11 @@ def trace(
     with tracing.recording() as recorder, drawing_is_said():
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
-        try:
-            result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
-            outputs = every(result, "the recorded function")
-            loss_node = None if loss is None else _single_value(loss(usable(result), usable(list(targets))), "the loss")
-        except (AttributeError, TypeError) as error:
-            say_lists(error)
-            raise
-    taps = [(module, every(values, "a module")) for module, values in recorder.taps]
+        given, wanted = values(inputs, (n_inputs,)), values(targets, (n_targets,))
+        result = fn(given, wanted) if n_targets and loss is None else fn(given)
+        outputs = every(result, "the recorded function")
+        loss_node = None if loss is None else _single_value(loss(result, wanted), "the loss")
+    taps = [(module, every(found, "a module")) for module, found in recorder.taps]
     stats = [track.stat for track in recorder.tracks if track.stat is not None]
     writer = _Writer([*inputs, *targets], blocks)
     roots = [*outputs, *([] if loss_node is None else [loss_node])]

@@ -19,7 +19,7 @@ from ..io.atomic import as_path
 from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
 from ..scalar.nested import every
-from ..scalar.single import Many
+from ..scalar.number import Many
 from .graph.figure import GraphFigure, Shown, Wish, node_label, shown_of, variables
 from .graph.layout import Box, Layout
 from .graph.nodes import Calls, called, key_of

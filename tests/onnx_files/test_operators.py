@@ -16,9 +16,9 @@ from onnx.backend.test.runner import Runner
 
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.imported.operators.table import TABLE, Call, each, supported
-from scalarviz.nn._array import Values, values
 from scalarviz.onnx.graph import Node, Outside
 from scalarviz.onnx.reading import graph_of
+from scalarviz.scalar.array import Values, values
 from scalarviz.scalar.value import as_value
 
 KINDS = {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}

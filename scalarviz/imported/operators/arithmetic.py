@@ -14,8 +14,7 @@ import numpy as np
 
 from ...scalar import tracing
 from ...scalar.erf import erf
-from ...scalar.functions import log_softmax
-from ...scalar.functions import softmax as shares
+from ...scalar.functions import log_shares, shares
 from ...scalar.mask import factors
 from .table import Array, Call, any_values, axis_of, bare, broadcast, by_lane, dressed, each, objects, operator, values
 
@@ -174,7 +173,7 @@ def softmax(call: Call) -> list[Array]:
         return [x]
     logarithm = call.node.operator == "LogSoftmax"
     if not call.known:
-        return [by_lane(rows, axis, log_softmax if logarithm else shares).reshape(*x.shape)]
+        return [by_lane(rows, axis, log_shares if logarithm else shares).reshape(*x.shape)]
     shifted = rows - rows.max(axis, keepdims=True)
     total = np.exp(shifted).sum(axis, keepdims=True)
     return [np.asarray(shifted - np.log(total) if logarithm else np.exp(shifted) / total).reshape(x.shape)]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ...engine.arrays.rows import numpy_form
 from ...errors import InputError, ScalarvizError, listing, shown
-from ...nn import _array
 from ...onnx.graph import Node
 from ...scalar import Value
+from ...scalar import array as of_values
 from ...scalar.value import as_value
 
 SETTINGS: dict[str, tuple[int, ...]] = {
@@ -129,7 +129,7 @@ class Call:
     """One node with its inputs."""
 
     node: Node
-    # None: left out; an array of numbers: known; an array of objects (`nn._array.Values`): computed
+    # None: left out; an array of numbers: known; an array of objects (`scalar.array.Values`): computed
     inputs: tuple[Array | None, ...]
     opset: int
     # types from the file as far as they are known, since Values have none; may be shorter
@@ -268,7 +268,7 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dt
 
 Lane = list[Any]
 OBJECT = np.dtype(object)
-values = _array.values
+values = of_values.values
 LARGEST, MOST_VALUES = 1 << 27, 2_000_000
 """The most numbers, and Values, of one result: a file may ask for more than any memory holds."""
 DEEPEST = 32
@@ -297,7 +297,7 @@ def each(name: str, *operands: Any) -> Array:
     """Apply an operation of the table elementwise, with broadcasting; numbers keep NumPy's result dtype."""
     broadcast(operands)
     if any_values(*operands):
-        found = _array.each(name, *operands)
+        found = of_values.each(name, *operands)
         return found if isinstance(found, np.ndarray) else values([found], ())
     arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
     kind = np.result_type(*arrays) if arrays else np.dtype(np.float64)
@@ -320,7 +320,7 @@ def bare(x: Any) -> Array:
 
 def dressed(x: Array) -> Array:
     """Return objects as `Values`; numbers unchanged."""
-    return x if x.dtype != object else np.ndarray.view(x, _array.Values)
+    return x if x.dtype != object else np.ndarray.view(x, of_values.Values)
 
 
 def objects(x: Array) -> Array:

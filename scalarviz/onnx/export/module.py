@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...scalar import Value, tracing
-from ...scalar.nested import every, flatten, nest, shape_of
+from ...scalar.array import Values
+from ...scalar.nested import every, flatten, shape_of
 from ...tape import Tape, trace
 from ..graph import OURS, Node
 from .operations import write_rows
@@ -63,7 +64,7 @@ def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
     kept: list[tuple[Any, list[Any], list[Any], Any]] = []
     parts: list[tuple[list[Value], Shape]] = []
 
-    def run(row: list[Value]) -> list[Value]:
+    def run(row: Values) -> list[Value]:
         recorder = tracing.active()
         assert recorder is not None
         recorder.evaluation, recorder.calls = True, []
@@ -103,8 +104,8 @@ def _spans(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
     return list(pairwise(accumulate(map(prod, shapes), initial=0)))
 
 
-def _sample(row: list[Value], shape: Shape) -> Any:
-    return nest(row, shape) if shape else row[0]
+def _sample(row: Values, shape: Shape) -> Any:
+    return row.reshape(shape) if shape else row[0]
 
 
 def _parts(result: Any) -> list[tuple[list[Value], Shape]]:
@@ -120,18 +121,10 @@ def _shape(result: Any, count: int) -> Shape:
     if isinstance(result, Value):
         return ()
     try:
-        shape = shape_of(_as_lists(result))
+        shape = shape_of(result)
     except ValueError:
         return (count,)
     return shape if prod(shape) == count else (count,)
-
-
-def _as_lists(x: Any) -> Any:
-    if hasattr(x, "as_values"):
-        x = x.as_values()
-    if isinstance(x, np.ndarray):
-        return x.tolist()
-    return [_as_lists(item) for item in x] if isinstance(x, list | tuple) else x
 
 
 MOST_TURNS = 1 << 26

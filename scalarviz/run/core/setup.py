@@ -25,7 +25,7 @@ from ...optim import Optimizer
 from ...optim._groups import GroupNumbers
 from ...optim._pace import Pace, PaceMoment
 from ...optim.lr_scheduler import described, remade
-from ...scalar.single import at_least_zero
+from ...scalar.number import at_least_zero
 from ..checks import limits_of
 from .frame import Tensor
 from .graph import Graph

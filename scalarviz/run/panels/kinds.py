@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import integer, real_array
 from ...errors import InputError, TypeMismatchError, shown
-from ...scalar.single import positive
+from ...scalar.number import positive
 from ..edits import Edit
 from ..source import Float, Moment
 from .base import Described, Panel, Place, arrays_of, pair

@@ -15,7 +15,7 @@ from ...run.core.frame import Past
 from ...run.source import Source
 from ...run.sources.played import Played, Rehearsal
 from ...run.worker import Worker
-from ...scalar.single import as_number
+from ...scalar.number import as_number
 
 SLOW_SECONDS = 2.0
 DURATION = 20.0

@@ -1,0 +1,906 @@
+"""`Values`: an array of Values, the row that modules get and return; `Sample`: one inside ``forward``.
+
+It is a NumPy array of objects: NumPy does slices, broadcasting and transposes; the operations come from the table of
+operations. A reduction is one node for each lane. Rows and sums of whole parameters use shortcuts: `Parameter @ x`,
+`(p * p).sum()`.
+
+PyTorch's forward gets a batch, and ours one sample, without the batch axis. Words that count from the end mean the same
+in both. A `Sample` refuses those that name the batch axis, and says the word that means the same.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import attributes
+from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
+from . import functions, tracing
+from .functions import OPERATIONS
+from .kernel import kernel
+from .nested import DEEPEST, too_deep
+from .number import Many
+from .sums import dot
+from .value import Value, apply, as_value, binary, unary
+
+Lane = list[Any]
+
+
+class TensorWords(Many):
+    """Shapes and reductions in PyTorch's words.
+
+    ``dim`` is one dimension, or a tuple of several. With ``keepdim=True`` these dimensions stay, with size 1. NumPy's
+    ``axis`` and ``keepdims`` work too.
+
+    Examples
+    --------
+    >>> from scalarviz.nn import Parameter
+    >>> p = Parameter([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> p.mean(0, keepdim=True).data.tolist(), p.var(0).data.tolist(), p.view(-1, 3).shape
+    ([[3.0, 4.0]], [4.0, 4.0], (2, 3))
+    """
+
+    __slots__ = ()
+
+    def each(self, name: str, *operands: Any) -> Any:
+        return each(name, *operands)
+
+    def item_value(self) -> Value:
+        return only(self.as_values(), "a number")
+
+    def matmul(self, other: Any) -> Any:
+        """Return ``self @ other``."""
+        return self @ other
+
+    # ---- reductions
+
+    def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the sum of all numbers, or along `dim`; each sum is one node."""
+        return along(self, functions.sum, "sum", dim, keepdim, numpy)
+
+    def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the mean of all numbers, or along `dim`."""
+        return along(self, functions.mean, "mean", dim, keepdim, numpy)
+
+    def max(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the largest number; along `dim`, as in PyTorch, the pair (values, indices).
+
+        `amax` returns values only.
+
+        The gradient goes to the first of equal largest numbers. NumPy's ``axis=`` returns the values only.
+        """
+        return self._extremes("max", functions.max, dim, keepdim, numpy)
+
+    def min(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the smallest number; otherwise like :meth:`max`."""
+        return self._extremes("min", functions.min, dim, keepdim, numpy)
+
+    def _extremes(
+        self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]
+    ) -> Any:
+        found = along(self, reduce, name, dim, keepdim, numpy)
+        if dim is None:
+            return found
+        return Extremes(found, partial(self.argmax if name == "max" else self.argmin, dim, keepdim))
+
+    def amax(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """Return the largest number, or the largest along `dim`."""
+        return along(self, functions.max, "amax", dim, keepdim, {})
+
+    def amin(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """Return the smallest number, or the smallest along `dim`."""
+        return along(self, functions.min, "amin", dim, keepdim, {})
+
+    def logsumexp(self, dim: Any, keepdim: bool = False) -> Any:
+        """Return ``log(sum(exp(x)))`` along `dim`, without overflow."""
+        return along(self, functions.logsumexp, "logsumexp", dim, keepdim, {})
+
+    def var(
+        self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
+    ) -> Any:
+        """Return the variance as in PyTorch: divided by the count minus `correction` (0 with ``unbiased=False``).
+
+        ``np.var(x)`` divides by the count, as in NumPy.
+        """
+        less = numpy.pop("ddof", correction if unbiased else 0)
+        return along(self, partial(spread, correction=less), "var", dim, keepdim, numpy)
+
+    def std(
+        self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
+    ) -> Any:
+        """Return the square root of :meth:`var`."""
+        return self.var(dim, unbiased, keepdim, correction=correction, **numpy).sqrt()
+
+    def argmax(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the index of the largest number, or the indices along `dim`."""
+        return _places(np.argmax, self, dim, keepdim, numpy)
+
+    def argmin(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the index of the smallest number, or the indices along `dim`."""
+        return _places(np.argmin, self, dim, keepdim, numpy)
+
+    def softmax(self, dim: int = -1, **_: Any) -> Any:
+        """Return shares along `dim` that add up to 1."""
+        return each_lane(self, functions.shares, "softmax", dim)
+
+    def log_softmax(self, dim: int = -1, **_: Any) -> Any:
+        """Return the logarithms of :meth:`softmax`."""
+        return each_lane(self, functions.log_shares, "log_softmax", dim)
+
+    def norm(self, p: float = 2, dim: Any = None, keepdim: bool = False) -> Any:
+        """Return the root of the sum of squares of all numbers, or along `dim`; with `p` 1 the sum of absolutes."""
+        if p not in (1, 2):
+            raise InputError(f".norm(p): p must be 1 or 2, got {shown(p)}")
+        numbers = self.as_values()
+        return numbers.abs().sum(dim, keepdim) if p == 1 else functions.sqrt(numbers.square().sum(dim, keepdim))
+
+    # ---- shapes
+
+    def view(self, *shape: Any) -> Any:
+        """Return the same numbers, in C order, in another shape."""
+        return self.as_values().reshape(*shape)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Any:
+        """Return the array with neighbouring dimensions as one; by default all."""
+        return flattened(self.as_values(), start_dim, end_dim)
+
+    def unflatten(self, dim: int, sizes: Any) -> Any:
+        """Return the array with the dimension `dim` as several, of these sizes."""
+        array, sides = self.as_values(), tuple(self.as_values().shape)
+        place = one_dimension(array, dim, "unflatten")
+        return array.reshape(*sides[:place], *sizes, *sides[place + 1 :])
+
+    def chunk(self, chunks: int, dim: int = 0) -> list[Any]:
+        """Return `chunks` parts of equal size along `dim`; the last one may be smaller."""
+        side = tuple(self.as_values().shape)[one_dimension(self.as_values(), dim, "chunk")]
+        return self.split(-(-side // chunks), dim)
+
+    def split(self, size: Any, dim: int = 0) -> list[Any]:
+        """Return parts of `size` numbers along `dim`, or of several sizes."""
+        array = self.as_values()
+        place = one_dimension(array, dim, "split")
+        side = tuple(array.shape)[place]
+        sizes = list(size) if isinstance(size, list | tuple) else [size] * -(-side // max(int(size), 1))
+        if min(sizes, default=0) < 1 or (isinstance(size, list | tuple) and sum(sizes) != side):
+            raise InputError(f".split(size): the dimension {dim} has {side} numbers, got {shown(size)}")
+        parts = np.split(np.ndarray.view(array, np.ndarray), np.cumsum(sizes)[:-1], place)
+        return [part.view(type(array)) for part in parts]
+
+    def unbind(self, dim: int = 0) -> list[Any]:
+        """Return the parts along `dim`, without that dimension."""
+        return list(np.moveaxis(self.as_values(), one_dimension(self.as_values(), dim, "unbind"), 0))
+
+    def unsqueeze(self, dim: int) -> Any:
+        """Return the array with a new dimension of size 1 at `dim`."""
+        array = self.as_values()
+        (place,) = dimensions(array, dim, "unsqueeze", array.ndim + 1)
+        return np.expand_dims(array, place)
+
+    def squeeze(self, dim: Any = None, axis: Any = None) -> Any:
+        """Return the array without dimensions of size 1, or only without those of `dim`."""
+        array = self.as_values()
+        asked = dimensions(array, axis if dim is None else dim, "squeeze")
+        return scalar(array.reshape([side for d, side in enumerate(array.shape) if d not in asked or side != 1]))
+
+    def t(self) -> Any:
+        """Return the transpose."""
+        return self.as_values().T
+
+    def transpose(self, *dims: Any) -> Any:
+        """Swap two dimensions, as in PyTorch.
+
+        With any other number of arguments, permute as NumPy does (see `permute`).
+        """
+        if len(dims) == 2:
+            a, b = (one_dimension(self.as_values(), d, "transpose") for d in dims)
+            return np.ndarray.swapaxes(self.as_values(), a, b)
+        return self.permute(*dims)
+
+    swapaxes = transpose
+
+    def permute(self, *dims: Any) -> Any:
+        """Return the array with its dimensions in this order."""
+        return np.ndarray.transpose(self.as_values(), *dims)
+
+    def dim(self) -> int:
+        """Return the number of dimensions."""
+        return int(self.as_values().ndim)
+
+    def nelement(self) -> int:
+        """Return the number of elements."""
+        return int(self.as_values().size)
+
+    # ---- copies
+
+    def masked_fill(self, mask: Any, number: float) -> Any:
+        """Return a copy with `number` where `mask` is true. The mask holds booleans or 0 and 1, and is broadcast."""
+        if isinstance(mask, Many):
+            return each("where", mask, number, self)
+        found = self.as_values().copy()
+        found[np.broadcast_to(np.asarray(mask), tuple(found.shape)).astype(bool)] = float(number)
+        return found
+
+    def contiguous(self) -> Any:
+        """Return the array itself."""
+        return self.as_values()
+
+    def clone(self) -> Any:
+        """Return a new array of the same objects."""
+        return self.as_values().copy()
+
+    def detach(self) -> Any:
+        """Return the numbers as Values without a graph."""
+        array = self.as_values()
+        return like(array, [Value(v.data) for v in array.ravel().tolist()], array.shape)
+
+    def numpy(self) -> NDArray[np.float64]:
+        """Return a copy of the numbers."""
+        return np.array(self.as_values().data)
+
+
+class Extremes:
+    """The result of ``x.max(dim)``: the largest number of each lane, and its index in the lane.
+
+    It unpacks into the two. While a graph is recorded, the indices are not known, and None stands for them.
+    """
+
+    __slots__ = ("_find", "values")
+
+    def __init__(self, values: Any, find: Callable[[], Any]) -> None:
+        self.values, self._find = values, find
+
+    @property
+    def indices(self) -> Any:
+        """The index of each number in its lane."""
+        return self._find()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.values, None if tracing.active() is not None else self.indices))
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.values, None if index in (0, -2) else self.indices)[index]
+
+
+def like(array: Any, items: list[Any], shape: Sequence[int]) -> Any:
+    """Return the objects `items`, in C order, as an array of the same type as `array`."""
+    kind = type(array) if isinstance(array, Values) else Values
+    return np.fromiter(items, object, len(items)).reshape(shape).view(kind)
+
+
+def scalar(array: Any) -> Any:
+    """Return the Value of an array without dimensions; any other array as it is."""
+    return array.item_value() if array.ndim == 0 else array
+
+
+def dimensions(array: Any, dim: Any, name: str, ndim: int | None = None) -> tuple[int, ...]:
+    """Return `dim` as a tuple of dimensions from 0, of an array or of `ndim` dimensions; None stands for all."""
+    ndim = array.ndim if ndim is None else ndim
+    given = tuple(range(ndim)) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    for d in given:
+        if isinstance(array, Sample) and dim is not None and isinstance(d, int | np.integer) and 0 <= d <= ndim:
+            raise names_the_batch(f".{name}(dim={d})", int(d), ndim, "dim={}")
+        if isinstance(d, bool) or not isinstance(d, int | np.integer) or not -ndim <= d < ndim:
+            shape = tuple(array.shape)
+            raise InputError(f".{name}(dim): dim must be a dimension of the shape {shape}, got {shown(dim)}")
+    found = tuple([int(d) % ndim for d in given])
+    if len(set(found)) < len(found):
+        raise InputError(
+            f".{name}(dim): give each dimension of the shape {tuple(array.shape)} at most once, got {shown(dim)}"
+        )
+    return found
+
+
+def one_dimension(array: Any, dim: Any, name: str) -> int:
+    """Return `dim`, which must be a single dimension, counted from 0."""
+    if isinstance(dim, tuple | list) or dim is None:
+        shape = tuple(array.shape)
+        raise InputError(f".{name}(dim): dim must be a dimension of the shape {shape}, got {shown(dim)}")
+    return dimensions(array, dim, name)[0]
+
+
+def names_the_batch(word: str, d: int, ndim: int, same: str) -> InputError:
+    """Return the error for a word that counts PyTorch's batch as dimension 0; `same` says what means the same."""
+    what = f"for the sample's first axis write {same.format(-ndim)}" if d == 0 else f"write {same.format(d - ndim - 1)}"
+    return InputError(
+        f"{word}: in PyTorch dimension 0 is the batch, and forward gets one sample without it; {what}, which means the "
+        "same in both"
+    )
+
+
+def along(
+    words: TensorWords, reduce: Callable[[Lane], Value], name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]
+) -> Any:
+    """Apply `reduce` to all numbers, or along `dim`. `numpy` holds further arguments of ``np.sum(array)``."""
+    array = words.as_values()
+    dim, keepdim = _dim_and_keepdim(name, dim, keepdim, numpy)
+    gone, sides = dimensions(array, dim, name), tuple(array.shape)
+    left = [d for d in range(array.ndim) if d not in gone]
+    count, shape = prod(sides[d] for d in gone), tuple(sides[d] for d in left)
+    lanes = np.ndarray.transpose(np.ndarray.view(array, np.ndarray), (*left, *gone)).reshape(prod(shape), count)
+    found = [reduce(lane) for lane in lanes.tolist()]
+    if keepdim:
+        shape = tuple(1 if d in gone else side for d, side in enumerate(sides))
+    return like(array, found, shape) if shape else found[0]
+
+
+def _dim_and_keepdim(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
+    """Merge PyTorch's words with NumPy's. NumPy's functions also pass options that are None."""
+    axis, kept = numpy.pop("axis", None), numpy.pop("keepdims", False)
+    if any(option is not None for option in numpy.values()):
+        raise TypeMismatchError(f".{name}() of Values takes dim= and keepdim=, got {listing(numpy)}")
+    return axis if dim is None else dim, keepdim or kept is True
+
+
+def spread(lane: Lane, correction: float) -> Value:
+    """Return the variance of the lane: squared differences from the mean, divided by the count minus `correction`."""
+    if len(lane) <= correction:
+        raise InputError(f"var divides by {len(lane)} - {correction}; give more numbers, or unbiased=False")
+    middle = functions.mean(lane)
+    differences = [as_value(x) - middle for x in lane]
+    return dot(differences, differences) / (len(lane) - correction)
+
+
+def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, dim: Any) -> Any:
+    """Apply `function` to every row along one dimension; the shape stays."""
+    array = words.as_values()
+    place = one_dimension(array, dim, name)
+    lanes = np.moveaxis(np.ndarray.view(array, np.ndarray), place, -1)
+    found = [v for lane in lanes.reshape(-1, lanes.shape[-1]).tolist() for v in function(lane)]
+    return np.moveaxis(like(array, found, lanes.shape), -1, place)
+
+
+def flattened(array: Any, start: int, end: int) -> Any:
+    """Return an array with the dimensions from `start` to `end` as one; of a `Sample`, 1 is the first dimension."""
+    sides = tuple(array.shape) or (1,)
+    own = isinstance(array, Sample) and start != 0  # x.flatten(1) leaves PyTorch's batch as it is
+    first, last = (d - own if d > 0 else d + len(sides) if d < 0 else 0 for d in (start, end))
+    if not 0 <= first <= last < len(sides):
+        raise InputError(f".flatten({start}, {end}): the shape {sides} has no such dimensions")
+    return array.reshape(*sides[:first], prod(sides[first : last + 1]), *sides[last + 1 :])
+
+
+def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
+    array = words.as_values()
+    dim, keepdim = _dim_and_keepdim(find.__name__, dim, keepdim, numpy)
+    place = None if dim is None else one_dimension(array, dim, find.__name__)
+    return find(array.data, axis=place, keepdims=keepdim)
+
+
+Objects = NDArray[np.object_]
+
+ABSENT = {
+    "float": "Values are float64; a comparison gives 0 and 1",
+    **dict.fromkeys(("repeat_interleave", "expand"), "arithmetic broadcasts by itself; omit it"),
+    "topk": "use sorted(x.data.tolist())",
+    **dict.fromkeys(("type_as", "half", "double"), "omit the call"),
+    **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
+    "to": "choose device and dtype in sv.Run(..., engine=, dtype=)",
+    "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
+    "zero_": "assign instead: x[...] = 0.0",
+    "retain_grad": "every Value keeps its gradient; omit the call",
+    "requires_grad": "Weights and Parameters are trained; Values are computed from them",
+}
+"""Attributes of PyTorch's arrays that are missing here, each with advice."""
+
+
+class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorch's arguments, not NumPy's
+    """An array of Values.
+
+    Attributes
+    ----------
+    data, grad : ndarray of float64
+        Copies of the numbers and of the gradients, in the shape of the array.
+
+    Examples
+    --------
+    >>> from scalarviz.nn import Parameter
+    >>> p = Parameter([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> p[1:].shape, p[:, 0].data.tolist(), (p[[0, 2]] * 2).sum().data
+    ((2, 2), [1.0, 3.0, 5.0], 28.0)
+    """
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            raise TypeMismatchError(
+                f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} of Values"
+                f"{' with options' if options else ''} is not supported; use .sum(), .mean(), .max(), .min() with dim="
+            )
+        if ufunc is np.matmul:
+            return product(*operands)
+        name = ufunc.__name__
+        if name == "add" and any(type(x) in (list, tuple) for x in operands):
+            raise TypeMismatchError(f"+ of a list and a row of Values: {JOIN}, or list.extend(row)")
+        if name in ("equal", "not_equal"):
+            same = each("le", *operands) * each("ge", *operands)
+            return same if name == "equal" else 1.0 - same
+        if name not in OPERATIONS:
+            raise TypeMismatchError(f"np.{name} of Values is not supported; use np.{listing(OPERATIONS)}")
+        return each(OPERATIONS[name], *operands)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        found: Any = super().__array_function__(function, types, args, options)
+        if not isinstance(found, np.ndarray) or found.dtype != object:
+            return found
+        kind = Sample if Sample in types else Values
+        if type(found) is kind:
+            return found
+        return values([as_value(x) for x in found.ravel().tolist()], found.shape).view(kind)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), options: Any = None) -> Any:
+        """Let PyTorch's functions of tensors, such as ``torch.relu(row)``, mean ours of the same name."""
+        name = str(getattr(function, "__name__", function)).strip("_")
+        named = {key: option for key, option in (options or {}).items() if option is not None and key[0] != "_"}
+        ours = TORCH.get(name) or getattr(cls, name, None)
+        if ours is None:
+            raise TypeMismatchError(f"torch.{name} of an array of Values is not supported; use its methods, or sv.nn")
+        return ours(*args, **named)
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist() if self.ndim == 1 else [self[i] for i in range(len(self))])
+
+    def __format__(self, spec: str) -> str:
+        return format(only(self, "format"), spec) if spec else str(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            return super().__getitem__(index)
+        except Exception as error:  # NumPy raises many kinds
+            kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
+            shape = tuple(self.shape)
+            raise kind(f"index [{shown(index)}] of Values of shape {shape}: {error!s:.200}") from None
+
+    def __setitem__(self, index: Any, numbers: Any) -> None:
+        """Replace elements by Values or numbers; results computed from the old ones stay as they are."""
+        given = as_objects(numbers, "Values[...] =")
+        given = np.ndarray.view(values([as_value(x) for x in given.ravel().tolist()], given.shape), np.ndarray)
+        try:
+            super().__setitem__(index, given if given.ndim else given[()])
+        except ValueError:
+            part = tuple(np.shape(self[index]))
+            raise InputError(
+                f"Values[...] = ...: got shape {given.shape}; the selected part has shape {part}"
+            ) from None
+
+    def as_values(self) -> Values:
+        return self
+
+    def view(self, *shape: Any) -> Any:  # type: ignore[override]
+        return np.ndarray.view(self, *shape) if shape and isinstance(shape[0], type) else self.reshape(*shape)
+
+    def reshape(self, *shape: Any, **numpy: Any) -> Any:
+        """Return the same numbers, in C order, in another shape."""
+        try:
+            return super().reshape(*shape, **numpy)
+        except ValueError:
+            raise InputError(f"cannot reshape {tuple(self.shape)} to {shown(shape)}: the numbers differ") from None
+
+    flatten = TensorWords.flatten  # type: ignore[assignment]
+    transpose = TensorWords.transpose
+
+    @property
+    def size(self) -> Any:
+        """The number of elements; called, PyTorch's ``size()`` and ``size(dim)``."""
+        return Size(self.shape)
+
+    @property
+    def data(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """A copy of the numbers."""
+        return np.array([value.data for value in self.ravel().tolist()], np.float64).reshape(tuple(self.shape))
+
+    @property
+    def grad(self) -> NDArray[np.float64]:
+        """A copy of the gradients; 0 for a Value without one."""
+        numbers = [value.grad or 0.0 for value in self.ravel().tolist()]
+        return np.array(numbers, np.float64).reshape(tuple(self.shape))
+
+    def item(self) -> Any:  # type: ignore[override]
+        """Return the number of an array with one element."""
+        return only(self, "item").item()
+
+    def backward(self, upstream: float = 1.0) -> None:
+        """Call `Value.backward` of an array with one element."""
+        only(self, "backward").backward(upstream)
+
+    def numel(self) -> int:
+        return int(self.size)
+
+    def pow(self, exponent: Any) -> Any:
+        """Return ``self ** exponent``."""
+        return each("pow", self, exponent)
+
+    def __repr__(self) -> str:
+        numbers = all(not isinstance(v, Value) or "Symbol" not in repr(v) for v in self.flat)
+        return f"Values(shape={tuple(self.shape)})\n{self.data if numbers else ''}".rstrip()
+
+    __str__ = __repr__
+
+    __getattr__: Callable[[Any, str], Any] = attributes(ABSENT, "an array of Values")
+
+    def _in_place(self, result: Any) -> Values:
+        self[...] = result
+        return self
+
+    def __bool__(self) -> bool:
+        return bool(only(self, "bool()"))
+
+    def __float__(self) -> float:
+        return float(only(self, "float()"))
+
+
+class Size(int):
+    """The number of elements of an array; called, its sides."""
+
+    sides: tuple[int, ...]
+
+    def __new__(cls, sides: tuple[int, ...]) -> Size:
+        """Return the product of the sides."""
+        made = super().__new__(cls, prod(tuple(sides)))
+        made.sides = sides
+        return made
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self.sides if dim is None else self.sides[dim]
+
+
+class Sample(Values):
+    """An array inside ``forward``, of one sample: its batch axis is missing, and words that name it are refused."""
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def shape(self) -> Any:
+        """The sides of the sample; count them from the end."""
+        return Sides(np.ndarray.view(self, np.ndarray).shape)
+
+    @property
+    def T(self) -> Any:
+        """Refused: in PyTorch it would turn the batch as well."""
+        raise InputError(
+            ".T would turn PyTorch's batch axis too: write .transpose(-2, -1), which means the same in both"
+        )
+
+    def t(self) -> Any:
+        return self.T
+
+    def reshape(self, *shape: Any, **numpy: Any) -> Any:
+        first = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        batch = bool(first) and isinstance(first[0], BatchSize)
+        if batch or (len(first) > 1 and first[0] == -1 and prod(first[1:]) == int(self.size)):
+            first = first[1:]  # the batch stays as it is
+        return super().reshape(tuple(first), **numpy)
+
+    def permute(self, *dims: Any) -> Any:
+        order = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
+        if len(order) == self.ndim + 1 and order[0] == 0:  # the batch stays first
+            order = tuple(d - 1 if d > 0 else d for d in order[1:])
+        return np.ndarray.transpose(self, order or None)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, tuple) and len(index) > 1 and isinstance(index[0], slice) and index[0] == slice(None):
+            rest = [_index_words(part) for part in index[1:]]
+            behind = [":"] * (self.ndim - sum(part is not None for part in index[1:]))
+            same = ", ".join(["...", *(part for part in (*rest, *behind) if part != "...")])
+            raise InputError(
+                f"x[:, {', '.join(rest)}] begins with PyTorch's batch axis, and forward gets one sample without it; "
+                f"write x[{same}], which means the same in both"
+            )
+        return super().__getitem__(index)
+
+
+def _index_words(index: Any) -> str:
+    if isinstance(index, slice):
+        parts = ["" if part is None else str(part) for part in (index.start, index.stop, index.step)]
+        return ":".join(parts[: 2 if index.step is None else 3])
+    return "..." if index is Ellipsis else shown(index)
+
+
+class Sides(tuple[int, ...]):
+    """The shape of a `Sample`, counted from the end."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            begin, end = index.start, index.stop
+            if (begin is not None and begin >= 0) or (end is not None and end >= 0):
+                raise InputError(
+                    f"x.shape[{_index_words(index)}] counts PyTorch's batch axis; a sample here has the shape {self}: "
+                    "count from the end, such as x.shape[-2:], which means the same in both"
+                )
+        elif index == 0:
+            return BatchSize()
+        elif index > 0 and index <= len(self):
+            raise names_the_batch(f"x.shape[{index}] or x.size({index})", index, len(self), "x.shape[{}]")
+        return super().__getitem__(index)
+
+
+class BatchSize:
+    """PyTorch's ``x.size(0)``: it only stands in ``x.view(x.size(0), ...)``."""
+
+    __array_ufunc__ = None  # so that an array times this calls `refuse`
+
+    def refuse(self, *_: Any) -> Any:
+        """Raise InputError: nothing here knows the size of the batch."""
+        raise InputError(
+            "x.size(0) and x.shape[0] are PyTorch's batch size, and forward gets one sample without it; use "
+            "x.shape[-1] or len(x) for the sample's own sides, or leave the batch axis out"
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+for _name in ("index", "int", "float", "eq", "ne", "lt", "le", "gt", "ge", "neg", "bool"):
+    setattr(BatchSize, f"__{_name}__", BatchSize.refuse)
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(BatchSize, f"__{_name}__", BatchSize.refuse)
+    setattr(BatchSize, f"__r{_name}__", BatchSize.refuse)
+
+TORCH: dict[str, Callable[..., Any]] = {}
+"""Functions that stand for PyTorch's of the same name, given arrays of Values; `nn.functional` adds its own."""
+
+JOIN = "to join rows: sv.cat([a, b])"
+
+
+def values(items: Iterable[Any], shape: Sequence[int]) -> Values:
+    """Return objects, in C order, as an array of this shape."""
+    return np.fromiter(items, object, prod(shape)).reshape(shape).view(Values)
+
+
+def row_of(items: Any) -> Values:
+    """Return numbers and Values, in nested lists of regular shape or in an array, as an array of Values."""
+    found = as_objects(items, "an array of Values")
+    return values([as_value(x) for x in found.ravel().tolist()], found.shape)
+
+
+def as_objects(x: Any, what: str, level: int = 0) -> Objects:
+    """Return `x` as an array of objects: a number, a Value, a parameter, an array, or nested lists of these."""
+    if level > DEEPEST:
+        raise too_deep(f"{what}: a list")
+    if isinstance(x, Values):
+        return np.ndarray.view(x, np.ndarray)
+    if isinstance(x, Many):
+        found: Objects = x.as_values().view(np.ndarray)
+        return found
+    if isinstance(x, Value):
+        return np.array(x, dtype=object)
+    if type(x) in (float, int):
+        return np.array(float(x), dtype=object)
+    if isinstance(x, Extremes):
+        raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) return a pair; use its .values (or .indices)")
+    if isinstance(x, list | tuple):
+        if all(type(item) in (float, int) or isinstance(item, Value) for item in x):
+            return np.fromiter(x, object, len(x))
+        rows = [as_objects(item, what, level + 1) for item in x]
+        if len({row.shape for row in rows}) > 1:
+            raise InputError(f"{what}: the lists are ragged, of the shapes {listing(str(row.shape) for row in rows)}")
+        joined = np.empty((len(rows), *(rows[0].shape if rows else ())), object)
+        for place, row in enumerate(rows):
+            joined[place] = row if row.ndim else row[()]
+        return joined
+    array = np.asarray(x)
+    if array.dtype.kind == "O" and isinstance(x, np.ndarray):
+        return as_objects(x.tolist(), what, level + 1)
+    if array.dtype.kind not in "biuf" or isinstance(x, np.ma.MaskedArray):
+        raise TypeMismatchError(f"{what}: an operand must be a number, a Value or an array of them, got {shown(x)}")
+    return array.astype(np.float64).astype(object)
+
+
+@lru_cache(maxsize=256)
+def _elementwise(name: str, arity: int) -> Any:
+    op = kernel(name)
+    return np.frompyfunc(partial(unary if arity == 1 else binary if arity == 2 else apply, op), arity, 1)
+
+
+def each(name: str, *operands: Any) -> Any:
+    """Apply an operation of the table elementwise to the operands, which are broadcast."""
+    given = [as_objects(x, name) for x in operands]
+    kind = _kind(operands, given)
+    try:
+        with np.errstate(all="ignore"):  # a NaN or an infinity is a result, as for single Values
+            found = _elementwise(name, len(given))(*given)
+    except ValueError:
+        shapes = " and ".join(str(x.shape) for x in given)
+        raise InputError(f"{name}: NumPy cannot broadcast the shapes {shapes}; {JOIN}") from None
+    return found.view(kind) if isinstance(found, np.ndarray) else found
+
+
+def _kind(operands: Sequence[Any], given: list[Objects]) -> type[Values]:
+    """Return the type of a result. An operand with PyTorch's batch axis of size 1 loses it beside a `Sample`."""
+    samples = [x.ndim for x in operands if isinstance(x, Sample)]
+    if not samples:
+        return Values
+    for place, x in enumerate(given):
+        if x.ndim == max(samples) + 1 and len(x) == 1:
+            given[place] = x[0]
+    return Sample
+
+
+def product(a: Any, b: Any) -> Any:
+    """Return ``a @ b``, in NumPy's sense; each number is its own weighted sum."""
+    given = [as_objects(a, "@"), as_objects(b, "@")]
+    kind, (left, right) = _kind((a, b), given), given
+    if not (left.ndim and right.ndim) or left.shape[-1] != right.shape[-2 if right.ndim > 1 else 0]:
+        raise InputError(
+            f"@ cannot multiply the shapes {left.shape} and {right.shape}: the last dimension of the left operand must "
+            "equal the last but one of the right operand, or its only one"
+        )
+    rows, columns = (left if left.ndim > 1 else left[None]), (right if right.ndim > 1 else right[:, None])
+    columns = np.swapaxes(columns, -2, -1)
+    try:
+        front = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    except ValueError:
+        raise InputError(f"@ cannot broadcast the shapes {left.shape} and {right.shape}") from None
+    lefts, rights = (np.broadcast_to(x, (*front, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (rows, columns))
+    sums = [dot(r, c) for i, j in zip(lefts.tolist(), rights.tolist(), strict=True) for r in i for c in j]
+    shape = (*front, *left.shape[-2:-1], *((right.shape[-1],) if right.ndim > 1 else ()))
+    return values(sums, shape).view(kind) if shape else sums[0]
+
+
+def cat(rows: Sequence[Any], dim: int = -1) -> Any:
+    """Return arrays joined along `dim`, by default the last one: rows side by side.
+
+    Parameters
+    ----------
+    rows : sequence of arrays of Values, Parameters, lists of numbers
+        A single Value is a row of one.
+    dim : int
+        Of an array inside ``forward`` it counts from the end, as PyTorch's 0 is the batch there.
+
+    Raises
+    ------
+    InputError
+        There is nothing to join, `dim` is no dimension, or the other sides differ.
+
+    Examples
+    --------
+    >>> from scalarviz.nn import Parameter
+    >>> cat([Parameter([1.0, 2.0]), [3.0]]).data.tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return _joined(rows, dim, "cat", 0)
+
+
+def stack(rows: Sequence[Any], dim: int = 0) -> Any:
+    """Return arrays of one shape along a new dimension `dim`; otherwise like :func:`cat`.
+
+    Examples
+    --------
+    >>> stack([[1.0, 2.0], [3.0, 4.0]], dim=-1).data.tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+    return _joined(rows, dim, "stack", 1)
+
+
+def _joined(rows: Sequence[Any], dim: int, name: str, more: int) -> Any:
+    if not isinstance(rows, list | tuple) or not rows:
+        raise InputError(f"{name} takes a list of arrays, {name}([a, b]); got {shown(rows)}")
+    given = [as_objects(x, name) for x in rows]
+    kind = _kind(rows, given)
+    first = next((x for x in rows if isinstance(x, Sample)), given[0].view(Values))
+    parts = [np.atleast_1d(x) for x in given] if more == 0 else given
+    place = dimensions(first, dim, name, max(parts[0].ndim + more, 1))[0]
+    try:
+        found = (np.stack if more else np.concatenate)(parts, axis=place)
+    except ValueError:
+        shapes = " and ".join(str(x.shape) for x in given)
+        raise InputError(f"{name}: the shapes {shapes} do not fit along dim={dim}") from None
+    return values([as_value(x) for x in found.ravel().tolist()], found.shape).view(kind)
+
+
+def softmax(xs: Any, dim: int = -1) -> Any:
+    """Return ``exp(x) / sum(exp(xs))`` for each of `xs`: shares along `dim` that add up to 1.
+
+    Parameters
+    ----------
+    xs : sequence or array of Values and numbers
+    dim : int
+        The dimension whose numbers share; by default the last one.
+
+    Returns
+    -------
+    array of Values, shaped like `xs`
+
+    Raises
+    ------
+    InputError
+        `xs` is empty, or lacks the dimension `dim`.
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
+
+    Examples
+    --------
+    >>> softmax([1000.0, 1000.0]).data.tolist()
+    [0.5, 0.5]
+    """
+    return _lanes(xs, "softmax").softmax(dim)
+
+
+def log_softmax(xs: Any, dim: int = -1) -> Any:
+    """Return the logarithms of :func:`softmax`, ``x - log(sum(exp(xs)))``; the arguments are the same.
+
+    Examples
+    --------
+    >>> log_softmax([1000.0, 1000.0]).data.round(4).tolist()
+    [-0.6931, -0.6931]
+    """
+    return _lanes(xs, "log_softmax").log_softmax(dim)
+
+
+def _lanes(xs: Any, name: str) -> Any:
+    if isinstance(xs, Many):
+        return xs
+    given = xs if isinstance(xs, np.ndarray) else functions.values_of(name, xs)
+    return values(given, (len(given),)) if isinstance(given, list) else row_of(given)
+
+
+TORCH.update(
+    stack=stack, where=partial(each, "where"),
+    **dict.fromkeys(("cat", "concat", "concatenate"), lambda rows, dim=0: cat(rows, dim)),
+)  # fmt: skip
+
+
+def only(array: Values, what: str) -> Value:
+    """Return the Value of an array with one element."""
+    if int(array.size) != 1:
+        raise InputError(f"{what} needs one Value, got {int(array.size)} in an array; use .sum(), .mean() or an index")
+    return as_value(array.ravel()[0])
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *others: Any) -> Any:
+        return each(name, self, *others)
+
+    method.__name__, method.__doc__ = name, f"{name} of each number."
+    return method
+
+
+def _assigning(name: str) -> Callable[..., Any]:
+    return lambda self, other: self._in_place(getattr(operator, name)(self, other))
+
+
+OPERATORS = (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow"))
+"""Python's names of binary operators, and the table's."""
+for _symbol, _name in OPERATORS:
+    setattr(Values, f"__i{_symbol}__", _assigning(_symbol))
+
+METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",
+           "abs", "square", "minimum", "maximum", "leaky_relu", "clip")  # fmt: skip
+for _name in METHODS:
+    setattr(Values, _name, _method(_name))
+
+
+def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:
+    return each("clip", self, min, max)
+
+
+Values.clamp = _clamp  # type: ignore[attr-defined]
+
+
+def _refused(name: str, words: str) -> Callable[..., Any]:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise TypeMismatchError(f".{name}() of Values is not supported: {words}")
+
+    return refuse
+
+
+for _name, _words in {
+    "repeat": "NumPy and PyTorch mean different things; arithmetic broadcasts by itself, and sv.cat([x, x]) repeats",
+    "sort": "a graph cannot depend on the order of numbers; use sorted(x.data.tolist())",
+}.items():
+    setattr(Values, _name, _refused(_name, _words))
+
+
+def _of_one(name: str) -> Callable[..., Any]:
+    """Return a method of a single Value that means the method of an array without dimensions."""
+    return lambda self, *dims, **named: getattr(values([self], ()).view(Sample), name)(*dims, **named)
+
+
+for _name in ("flatten", "max", "mean", "min", "reshape", "squeeze", "sum", "unsqueeze", "view"):
+    setattr(Value, _name, _of_one(_name))
