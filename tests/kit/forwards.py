@@ -104,7 +104,9 @@ INSIDE = {
 FORWARDS = {**dict(words("words.txt")), **dict(networks("networks.txt")), **INSIDE}
 PAIRS = {**dict(pairs_of_words("batch.txt")), **dict(pairs_of_networks("batch_networks.txt"))}
 MIXED = dict(words("mixed.txt"))
-"""What mixes the samples of a batch in PyTorch, so that no text for one sample means the same."""
+"""What counts or mixes the samples of a batch in PyTorch, so that no text for one sample means the same."""
+NUMBERS = dict(words("numbers.txt"))
+"""What asks for the numbers of a sample, which a Run does not know while it records."""
 ((_, _, _lines),) = sections("by_hand.txt")
 BY_HAND = {
     line if line in FORWARDS else f"{line}, 4; 4 4": hand.removeprefix("-> ")

@@ -24,7 +24,7 @@ h.tanh() | h.sigmoid() | h.relu() + 0.1 | h * 2 | 1 - h | -h / 3 | h ** 2 / 2 | 
 h.abs() + h | h.clamp(-1, 1) | h.clamp(min=-0.5) | h.sin() | (h.clamp(max=2) / 2).exp() | 2 / (h.square() + 1)
 T.tanh(h) | T.cos(h) - 1 | T.where(h > 0, h, 0.3 * h) | (h < 0.2) * h | F.gelu(h) | F.silu(h) | F.elu(h)
 F.softplus(h) | F.leaky_relu(h, 0.2) | torch.tanh(h) | torch.relu(h) - h / 4 | h.masked_fill(h > 1, 0.5)
-h * h.shape[-1] / 4 | h / h.size(-1) ** 0.5 | np.tanh(h) | T.maximum(h, 0.1 * h) * 1.5 | h - h.detach() / 2
+h * h.shape[-1] / 4 | h / h.size(-1) ** 0.5 | np.tanh(h) | T.maximum(h, 0.1 * h) * 1.5
 #N.Tanh()#(h) | #N.Sigmoid()#(h) | #N.ReLU()#(h) | #N.GELU()#(h) | #N.SiLU()#(h) | #N.ELU()#(h)
 #N.Softplus()#(h) | #N.LogSigmoid()#(h) | #N.PReLU()#(h) | #N.LeakyReLU(0.1)#(h) | #N.ReLU6()#(h)
 #N.Identity()#(h) | #N.Dropout(0.4)#(h) | h * #N.Parameter(P(1))# + x.shape[-1] | h *= 2 | h += 1
