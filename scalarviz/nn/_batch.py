@@ -99,10 +99,11 @@ def batch_outputs(module: Module, x: Any) -> Any:
         except TracingError:
             return _one_by_one(module, array)
         except InputError as error:
-            raise InputError(
-                f"{error} (an array of shape {array.shape} is a batch of {len(array)} samples of shape "
-                f"{array.shape[1:]}; one sample is net(x.tolist()), or the batch x[None])"
-            ) from error
+            error.add_note(
+                f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; one "
+                "sample is net(x.tolist()), or the batch net(x[None])."
+            )
+            raise
         if module in tape.modes:  # of a norm in training the batch is one call
             return None
         if tape.modes:
@@ -124,8 +125,7 @@ def is_sample(module: Module, shape: Shape) -> bool:
     """
     origin = origin_of(module)
     known = (origin.shapes[0] if origin is not None else None) or trained_shape(module) or first_sides(module)
-    fits = known is not None and len(known) == len(shape)
-    return fits and all(side in (None, n) for side, n in zip(known or (), shape, strict=True))
+    return known is not None and len(known) == len(shape) and (None in known or known == shape)
 
 
 def _standing(module: Module) -> list[Any]:

@@ -28,9 +28,7 @@ def as_input(x: Any, module: object) -> Any:
     if hasattr(x, "detach"):  # PyTorch's tensors may need gradients
         x = x.detach().cpu().numpy()
     try:
-        found = row_of(x)
-    except InputError as error:  # ragged, or nested too deeply
-        raise InputError(f"{type(module).__name__}: {error}") from None
+        found = row_of(x, f"{type(module).__name__}: the input")
     except TypeMismatchError:
         raise TypeMismatchError(
             f"{type(module).__name__}: an input must be a number, an array or a sequence of numbers, got {shown(x)}"

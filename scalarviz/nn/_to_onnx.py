@@ -88,8 +88,12 @@ def first_sides(module: Any) -> tuple[int | None, ...] | None:
         return (module.in_features,)
     if hasattr(module, "unflattened_size"):
         return (prod(module.unflattened_size),)
+    if hasattr(module, "normalized_shape"):
+        return tuple(module.normalized_shape)
     if hasattr(module, "dimensions"):
         return (getattr(module, "in_channels", None), *(None,) * module.dimensions)
+    if list(getattr(module, "layouts", ())) == [3]:  # BatchNorm2d
+        return (module.num_features, None, None)
     if hasattr(module, "_chain") and type(module).forward.__module__.startswith(f"{__package__}."):
         for part in module._chain().values():
             if not getattr(part, "keeps_shape", False):

@@ -378,7 +378,7 @@ ABSENT = {
     "float": "Values are float64; a comparison gives 0 and 1",
     **dict.fromkeys(("repeat_interleave", "expand"), "arithmetic broadcasts by itself; omit it"),
     "topk": "use sorted(x.data.tolist())",
-    **dict.fromkeys(("type_as", "half", "double"), "omit the call"),
+    **dict.fromkeys(("type_as", "half", "double", "cpu"), "omit the call"),
     **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
     "to": "choose device and dtype in sv.Run(..., engine=, dtype=)",
     "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
@@ -653,9 +653,9 @@ def values(items: Iterable[Any], shape: Sequence[int]) -> Values:
     return np.fromiter(items, object, prod(shape)).reshape(shape).view(Values)
 
 
-def row_of(items: Any) -> Values:
+def row_of(items: Any, what: str = "an array of Values") -> Values:
     """Return numbers and Values, in nested lists of regular shape or in an array, as an array of Values."""
-    found = as_objects(items, "an array of Values")
+    found = as_objects(items, what)
     return values([as_value(x) for x in found.ravel().tolist()], found.shape)
 
 

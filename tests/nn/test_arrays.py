@@ -1,5 +1,7 @@
 """Arrays of Parameters and Values: slices, arithmetic, in place, reductions; modules of one output; refusals."""
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Value, Weight, nn, optim
-from scalarviz.errors import InputError
+from scalarviz.errors import InputError, TypeMismatchError
 
 P = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0], [0.75, 2.5, -0.5], [-1.25, 1.0, 2.0]])
 Q = np.array([0.5, -1.5, 2.0])
@@ -40,14 +42,17 @@ def test_what_slices_are():
     assert (len(p[[3, 1]]), p[:, 0].numel(), len(p * p), [len(row) for row in p * p]) == (2, 4, 4, [3] * 4)
 
 
-def test_a_total_knows_its_weights_and_lists_take_part():
+def test_a_total_knows_its_weights_and_a_list_and_a_row_are_not_joined():
     p = nn.Parameter(P)
     total = (p * p).sum()
     assert (total.parents, total.local_gradients) == (tuple(p.flatten()), tuple(2 * P.ravel()))
     assert (p.dim(), p.nelement(), ([1.0, 2.0, 3.0, 4.0] @ p).data.tolist()) == (2, 12, ([1, 2, 3, 4] @ P).tolist())
-    joined = nn.Linear(1, 1, bias=False)([0.0])
-    joined += [1.0]
-    assert (len(joined), f"{ONE:.2f}") == (2, "0.00")
+    row = nn.Linear(1, 1, bias=False)([0.0])
+    for join in (lambda: operator.add(row, [1.0]), lambda: operator.add([1.0], row),
+                 lambda: operator.iadd(row, [1.0]), lambda: operator.iadd([1.0], row)):  # fmt: skip
+        with pytest.raises(TypeMismatchError, match=r"sv\.cat\(\[a, b\]\), or list\.extend\(row\)"):
+            join()
+    assert (f"{ONE:.2f}", sv.cat([row, [1.0]]).data.tolist()) == ("0.00", [0.0, 1.0])
     with pytest.raises(TypeError):
         [1.0][ONE]
 
@@ -190,7 +195,7 @@ SHOWN = {
     "Parameter('0.weight', shape=(1, 2))\n[[ 0.5 -1. ]]": W[0].weight, "<3 weights of 2 parameters>": W.weights(),
     "ParameterView('0.weight[0]', shape=(2,))\n[ 0.5 -1. ]": W[0].weight[0],
     "Parameter(shape=(1,))\n[1.]": nn.Parameter([1.0]), "Values(shape=(2,))\n[ 1. -2.]": W[0].weight[0] * 2,
-    "Value(data=1.5, grad=0, op=total)": abs(W[0].weight).sum(), "[Value(data=0, grad=0, op=dot)]": ONE,
+    "Value(data=1.5, grad=0, op=total)": abs(W[0].weight).sum(), "Values(shape=(1,))\n[0.]": ONE,
     "Value(data=8, grad=0, op=dot)": sv.dot([4.0], [2.0]),
     "CrossEntropyLoss(reduction='mean', weight=[1.0, 2.0], label_smoothing=0.1)": nn.CrossEntropyLoss(
         [1, 2], label_smoothing=0.1),

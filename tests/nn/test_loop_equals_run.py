@@ -12,7 +12,7 @@ from kit.learning import LOSSES, OPTIMISERS, make_optimizer
 from kit.networks import NETWORKS, WORDS
 from kit.runs import ENGINES, far, make_data, make_run
 from scalarviz import Run, nn, optim
-from scalarviz.errors import InputError, OutOfRangeError, StateError, TracingError
+from scalarviz.errors import InputError, OutOfRangeError, StateError
 
 STEPS, SAMPLES = 15, 8
 
@@ -158,11 +158,11 @@ def test_the_recording_of_a_batch_is_kept_as_long_as_the_structure_stands(change
     np.testing.assert_allclose(net(x), [[v.data for v in net(row)] for row in x], rtol=1e-12)
 
 
-def test_what_was_a_sample_is_a_batch_after_a_change():
+def test_an_array_is_a_batch_also_after_a_change():
     net, x = nn.Sequential(nn.ReLU()), NETWORKS["rgb"].samples(5)
-    assert isinstance(net(x), list)
+    np.testing.assert_array_equal(net(x), np.maximum(x, 0))
     net.append(nn.Linear(3, 2))
-    assert net(x).shape == (5, 2)
+    assert (net(x).shape, net(x[:1]).shape) == ((5, 2), (1, 2))
 
 
 def test_an_empty_batch_gives_an_empty_array(torch):
@@ -188,14 +188,15 @@ class Scale(nn.Module):
         self.by = sv.Weight(2.0)
 
     def forward(self, x):
-        return [[self.by * v for v in row] if isinstance(row, list) else self.by * row for row in x]
+        return x * self.by
 
 
 def test_what_is_one_sample_stays_one(torch):
     picture, net = NETWORKS["picture"].samples(1), NETWORKS["picture"].ours()
     assert isinstance(net(picture[0])[0], sv.Value)
     assert isinstance(nn.MLP(3, [2, 1])(np.ones(3))[0], sv.Value)
-    assert isinstance(Scale()(np.ones((4, 3)))[0][0], sv.Value)
+    assert Scale()(np.ones((4, 3))).tolist() == np.full((4, 3), 2.0).tolist()  # a batch: nothing fixes the sample
+    assert isinstance(Scale()(np.ones((4, 3)).tolist())[0, 0], sv.Value)
     assert isinstance(nn.LayerNorm((2, 2))(np.ones((2, 2)))[0][0], sv.Value)
     with pytest.raises(InputError, match=r"36|one sample|\(1, H, W\)"):
         net(np.ones((2, 3, 6, 6)))
@@ -224,12 +225,11 @@ class Written(nn.Module):
 
 LAST = nn.Linear(5, 1)
 WRONG = {
-    "another layer": (LAST, InputError, r"Linear\(5, 1\).* length 5, got 4"),
+    "another layer": (LAST, InputError, r"Linear\(5, 1\).* length 5, got an input of shape \(4,\)"),
     "no such name": (lambda h: h + undefined, NameError, "undefined"),  # noqa: F821
-    "its own error": (lambda h: h[4], IndexError, "list index"),
-    "a tensor's method": (lambda h: h.view(-1), AttributeError, "view"),
-    "a tensor's arithmetic": (lambda h: h / 2, TypeError, "list"),
-    "a branch": (lambda h: h[0] if h[1] > 0 else h[2], TracingError, r"sv\.where"),
+    "its own error": (lambda h: h[4], IndexError, "out of bounds"),
+    "PyTorch's batch": (lambda h: "bhwc"[4 : h.size(0)], InputError, "batch"),
+    "PyTorch's sides": (lambda h: dict(zip("nc", _two(*h.shape), strict=True)), TypeError, "_two"),
 }
 
 
@@ -241,11 +241,35 @@ def test_a_batch_shows_the_error_of_the_forward_and_its_line(name, inside):
     with pytest.raises(kind, match=text) as caught:
         net(np.ones((6, 3)))
     assert own is LAST or "<lambda>" in [frame.name for frame in caught.traceback]
-    assert ("np.array(x)" in str(getattr(caught.value, "__notes__", ""))) == name.startswith("a tensor")
+    noted = "batch of 6 samples" in str(getattr(caught.value, "__notes__", ""))
+    assert noted == isinstance(caught.value, InputError)
+
+
+def _two(n, c):
+    return n, c
+
+
+def unpacking(h):
+    _n, c = h.shape
+    return h * c
+
+
+def test_sides_with_a_batch_say_that_a_sample_has_none():
+    with pytest.raises(ValueError, match="unpack") as caught:
+        Written(unpacking)([1.0, 2.0, 3.0])
+    assert "T, C = x.shape[-2:]" in caught.value.__notes__[0]
+
+
+def test_a_forward_that_asks_for_numbers_is_computed_sample_by_sample():
+    net, x = Written(lambda h: h[0] if h[1] > 0 else h[2]), NETWORKS["rgb"].samples(8)
+    rows = nn.Linear(3, 4, seed=0)(x)
+    np.testing.assert_allclose(net(x), np.where(rows[:, 1] > 0, rows[:, 0], rows[:, 2]), rtol=1e-12)
 
 
 def test_rows_of_another_width_are_a_batch_of_a_layer_that_takes_rows():
-    with pytest.raises(InputError, match=r"Linear\(2, 4\) '0': a sample must have length 2, got 3$"):
+    with pytest.raises(
+        InputError, match=r"Linear\(2, 4\) '0': a row must have length 2, got an input of shape \(3,\)\n.*batch of 6"
+    ):
         nn.Sequential(nn.Linear(2, 4))(np.ones((6, 3)))
 
 
