@@ -39,12 +39,15 @@ from ._state import LoadResult
 __all__ = [
     "ELU", "GELU", "MLP", "Activation", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "BCELoss",
     "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "CrossEntropyLoss", "Dropout", "Embedding",
-    "Flatten", "GroupNorm", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU",
-    "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module",
-    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView", "Perceptron",
-    "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax",
-    "Softplus", "Tanh", "Unflatten", "functional", "init", "utils",
+    "Flatten", "GroupNorm", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear",
+    "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module", "ModuleList",
+    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterList",
+    "ParameterView", "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid",
+    "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "functional", "init", "utils",
 ]  # fmt: skip
+
+ModuleList = ParameterList = list
+"""A list is enough: its modules and parameters are parts of the module that holds it."""
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:
     if issubclass(_kind, Module | Loss) and _kind is not Module:  # Python itself checks the arguments of users' modules

@@ -32,16 +32,14 @@ COMMON = {
 }
 
 _STEPS = (
-    "write a loop over the time steps: for x in sequence: h = [v.tanh() for v in inner([*x, *h])], with inner = "
+    "write a loop over the time steps: for x in sequence: h = sv.tanh(inner(sv.cat([x, h]))), with inner = "
     "nn.Linear(n_in + hidden, hidden)"
 )
 _LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
 NAMES = {
     "F": "write import scalarviz.nn.functional as F",
-    **dict.fromkeys(("ModuleList", "ModuleDict"),
-                    "use a plain list: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"),
-    "ParameterList": "use a plain list: self.tables = [nn.Parameter(a), nn.Parameter(b)]",
+    **dict.fromkeys(("ModuleDict", "ParameterDict"), "use an attribute for each part, or a list of them"),
     "RNN": _STEPS, "RNNCell": _STEPS, "LSTM": _STEPS, "LSTMCell": _STEPS, "GRU": _STEPS, "GRUCell": _STEPS,
     **dict.fromkeys(("Transformer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"),
                     "build it from MultiheadAttention, LayerNorm and Linear"),
@@ -52,15 +50,15 @@ NAMES = {
     **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "use GroupNorm(channels, channels)"),
     "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,
     "GaussianNLLLoss": _LOSS, "MarginRankingLoss": _LOSS, "SoftMarginLoss": _LOSS,
-    "Hardtanh": "write in forward: [sv.clip(v, -1, 1) for v in x]",
-    "EmbeddingBag": "use Embedding in forward, and the mean of its rows: np.array(rows).mean(0)",
+    "Hardtanh": "write in forward: x.clip(-1, 1)",
+    "EmbeddingBag": "use Embedding in forward, and the mean of its rows: self.table(x).mean(-2)",
     "LazyLinear": "use Linear, which takes the number of inputs", "SyncBatchNorm": "use BatchNorm1d or BatchNorm2d",
     "AlphaDropout": "use Dropout",
     "DataParallel": "a Run chooses the device", "parallel": "a Run chooses the device",
     **dict.fromkeys(("CELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Mish", "SELU", "Softshrink", "Softsign",
                      "Tanhshrink", "Threshold"),
-                    "write it in forward: a list of formulas such as [v * sv.tanh(sv.softplus(v)) for v in x]"),
-    "Softmax2d": "use Softmax(), which takes a row",
+                    "write it in forward as a formula such as x * sv.tanh(sv.softplus(x))"),
+    "Softmax2d": "use Softmax(dim=-3)",
 }  # fmt: skip
 """PyTorch's names that `nn` lacks, with advice."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 from operator import is_
@@ -82,7 +82,7 @@ for _name in ("argmax", "argmin", "mean", "sum", *PAIRS):
     setattr(Outputs, _name, _along(_name))
 
 
-def batch_outputs(module: Module, x: Any) -> Any:
+def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
     """Return the outputs for a batch `x`, structured as those of a sample; None if `x` is one sample."""
     if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
@@ -92,17 +92,18 @@ def batch_outputs(module: Module, x: Any) -> Any:
     books, standing = module._books, _standing(module)
     if len(standing) != len(books.standing) or not all(map(is_, standing, books.standing)):
         books.standing, books.plans = standing, {}
-    plan = books.plans.get(array.shape[1:])
+    plan = None if named else books.plans.get(array.shape[1:])
     if plan is None:
         try:
-            tape, result = _recorded(module, array.shape[1:])
+            tape, result = _recorded(module, array.shape[1:], named)
         except TracingError:
-            return _one_by_one(module, array)
+            return _one_by_one(module, array, named)
         except InputError as error:
-            error.add_note(
-                f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; one "
-                "sample is net(x.tolist()), or the batch net(x[None])."
-            )
+            if str(array.shape[1:]) in str(error):
+                error.add_note(
+                    f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; "
+                    "one sample is net(x.tolist()), or the batch net(x[None])."
+                )
             raise
         if module in tape.modes:  # of a norm in training the batch is one call
             return None
@@ -112,7 +113,7 @@ def batch_outputs(module: Module, x: Any) -> Any:
                 f"{names[0]} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
             )
         plan = lower(tape.only(outputs=True)), tape.blocks, result
-        if all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
+        if not named and all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
             books.plans[array.shape[1:]] = plan  # a user's forward may depend on anything, so it is not cached
     return _computed(module, array, *plan)
 
@@ -133,12 +134,12 @@ def _standing(module: Module) -> list[Any]:
     return [x for _, part in module.named_modules() for x in (type(part), *vars(part).values())]
 
 
-def _recorded(module: Module, sample: Shape) -> tuple[Tape, Any]:
+def _recorded(module: Module, sample: Shape, named: Mapping[str, Any]) -> tuple[Tape, Any]:
     """Return a module as a tape for samples of a shape, and what it returned."""
     made = list[Any]()
 
     def forward(row: Values) -> Any:
-        made.append(module(row.reshape(sample)))
+        made.append(module(row.reshape(sample), **named))
         return made[0]
 
     tape = trace(forward, int(np.prod(sample)))
@@ -175,10 +176,10 @@ def _shaped(result: Any, columns: Iterator[NDArray[Any]]) -> Any:
     return np.concatenate(taken, axis=1).reshape(len(taken[0]), *shape).view(Outputs)
 
 
-def _one_by_one(module: Module, array: NDArray[Any]) -> Any:
+def _one_by_one(module: Module, array: NDArray[Any], named: Mapping[str, Any]) -> Any:
     """Return the outputs of a batch whose forward asks for numbers and cannot be recorded: sample by sample."""
     with tracing.no_grad():
-        results = [module(sample.tolist()) for sample in array]
+        results = [module(sample.tolist(), **named) for sample in array]
     rows = np.array([[v.data for v in every(result, type(module).__name__)] for result in results])
     return _shaped(_shapes(results[0]), iter(np.split(rows, rows.shape[1], axis=1)))
 

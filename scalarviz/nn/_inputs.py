@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value
-from ..scalar.array import Sample, Values, row_of
+from ..scalar.array import Values, row_of
 from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.number import Many
+from ..scalar.sample import Sample
 
 _NUMBERS = (Value, float, int, np.floating, np.integer)
 ONE_INPUT = "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."

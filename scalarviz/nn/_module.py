@@ -7,6 +7,7 @@ as `Weight` objects.
 from __future__ import annotations
 
 import copy
+import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,9 +22,10 @@ from ..arguments import attributes, explained
 from ..checks import flag, position, text
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
-from ..scalar.array import Sample, Values
-from ..scalar.nested import flatten
+from ..scalar.array import Values
+from ..scalar.nested import flatten, shape_of
 from ..scalar.number import Many, as_number
+from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import COMMON, METHODS
 from ._buffer import Buffer
@@ -138,6 +140,9 @@ class Weights(Sequence[Weight]):
 
 Inputs = Value | SupportsFloat | Sequence[Any]
 
+_FORWARDS = threading.local()
+"""How many users' forwards are running in this thread: inside one, an array is no batch."""
+
 
 class _Books:
     """The private state of a module."""
@@ -214,10 +219,11 @@ class Module:
         An array of two or more dimensions is a batch, unless a sample is known to have its shape. NumPy computes it and
         returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
         """
-        if len(inputs) == 1 and not named and getattr(inputs[0], "ndim", 0) > 1 and not isinstance(inputs[0], Many):
+        depth = getattr(_FORWARDS, "depth", 0)
+        if depth == 0 and len(inputs) == 1 and getattr(inputs[0], "ndim", 0) > 1 and not isinstance(inputs[0], Many):
             from ._batch import batch_outputs
 
-            if (found := batch_outputs(self, inputs[0])) is not None:
+            if (found := batch_outputs(self, inputs[0], named)) is not None:
                 return found
         kind: Any = type(self)
         if is_ours(kind):
@@ -226,11 +232,14 @@ class Module:
         else:
             given = [as_argument(x, self) for x in inputs]
             named = {name: as_argument(x, self) if hasattr(x, "shape") else x for name, x in named.items()}
+            _FORWARDS.depth = depth + 1
             try:
                 result = self.forward(*given, **named)
             except (TypeError, ValueError) as error:
                 _explain(error)
                 raise
+            finally:
+                _FORWARDS.depth = depth
             result = as_result(result, Sample if from_sample(inputs) or from_sample(named.values()) else Values)
         self._keep(given, result)
         return result
@@ -249,18 +258,18 @@ class Module:
             last = self._books
             last.inputs, last.outputs = [as_lists(x) for x in given], as_lists(result)
 
-    def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
+    def backward(self, upstreams: SupportsFloat | ArrayLike = 1.0) -> NDArray[np.float64]:
         """Walk from the outputs of the last call to its inputs; the weights in between accumulate gradients.
 
         Parameters
         ----------
-        upstreams : float or sequence of float
+        upstreams : float or array
             The upstream gradient of each output (one number: the same for all).
 
         Returns
         -------
-        list of float
-            The gradient with respect to each input of the last call.
+        ndarray of float64
+            The gradient with respect to the input of the last call, in its shape; with several inputs, to all in a row.
 
         Raises
         ------
@@ -279,11 +288,13 @@ class Module:
             )
         whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # an array of shape () is one number
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
-        given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
+        given: list[Any] = np.ravel(np.array(upstreams, object)).tolist() if many else [upstreams] * len(outputs)
         if len(given) != len(outputs):
             raise InputError(f"{title}.backward: expected {len(outputs)} numbers, one per output; got {len(given)}")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
-        return backward_between(outputs, numbers, flatten(self._books.inputs))
+        inputs = self._books.inputs
+        found = np.array(backward_between(outputs, numbers, flatten(inputs)))
+        return found.reshape(shape_of(inputs[0])) if len(inputs) == 1 else found
 
     # ---- parts
 

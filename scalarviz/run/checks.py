@@ -23,8 +23,9 @@ from ..errors import InputError, TypeMismatchError, shown, typed
 from ..nn._inputs import ONE_INPUT, as_result
 from ..optim import Optimizer
 from ..scalar import Value, clip
-from ..scalar.array import Sample, Values
+from ..scalar.array import Values
 from ..scalar.number import at_least_zero, checked_number
+from ..scalar.sample import Sample
 from ..tape import Tape
 from ..tape.half import TOO_LARGE, loss_scale_of
 

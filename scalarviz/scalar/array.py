@@ -1,11 +1,8 @@
-"""`Values`: an array of Values, the row that modules get and return; `Sample`: one inside ``forward``.
+"""`Values`: an array of Values, the row that modules get and return.
 
 It is a NumPy array of objects: NumPy does slices, broadcasting and transposes; the operations come from the table of
 operations. A reduction is one node for each lane. Rows and sums of whole parameters use shortcuts: `Parameter @ x`,
-`(p * p).sum()`.
-
-PyTorch's forward gets a batch, and ours one sample, without the batch axis. Words that count from the end mean the same
-in both. A `Sample` refuses those that name the batch axis, and says the word that means the same.
+`(p * p).sum()`. Inside ``forward`` an array is a `Sample`, which knows that its batch axis is missing.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,11 +122,11 @@ class TensorWords(Many):
         """Return the index of the smallest number, or the indices along `dim`."""
         return _places(np.argmin, self, dim, keepdim, numpy)
 
-    def softmax(self, dim: int = -1, **_: Any) -> Any:
+    def softmax(self, dim: int = -1) -> Any:
         """Return shares along `dim` that add up to 1."""
         return each_lane(self, functions.shares, "softmax", dim)
 
-    def log_softmax(self, dim: int = -1, **_: Any) -> Any:
+    def log_softmax(self, dim: int = -1) -> Any:
         """Return the logarithms of :meth:`softmax`."""
         return each_lane(self, functions.log_shares, "log_softmax", dim)
 
@@ -156,12 +153,12 @@ class TensorWords(Many):
         place = one_dimension(array, dim, "unflatten")
         return array.reshape(*sides[:place], *sizes, *sides[place + 1 :])
 
-    def chunk(self, chunks: int, dim: int = 0) -> list[Any]:
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Any, ...]:
         """Return `chunks` parts of equal size along `dim`; the last one may be smaller."""
         side = tuple(self.as_values().shape)[one_dimension(self.as_values(), dim, "chunk")]
         return self.split(-(-side // chunks), dim)
 
-    def split(self, size: Any, dim: int = 0) -> list[Any]:
+    def split(self, size: Any, dim: int = 0) -> tuple[Any, ...]:
         """Return parts of `size` numbers along `dim`, or of several sizes."""
         array = self.as_values()
         place = one_dimension(array, dim, "split")
@@ -170,11 +167,11 @@ class TensorWords(Many):
         if min(sizes, default=0) < 1 or (isinstance(size, list | tuple) and sum(sizes) != side):
             raise InputError(f".split(size): the dimension {dim} has {side} numbers, got {shown(size)}")
         parts = np.split(np.ndarray.view(array, np.ndarray), np.cumsum(sizes)[:-1], place)
-        return [part.view(type(array)) for part in parts]
+        return tuple(part.view(type(array)) for part in parts)
 
-    def unbind(self, dim: int = 0) -> list[Any]:
+    def unbind(self, dim: int = 0) -> tuple[Any, ...]:
         """Return the parts along `dim`, without that dimension."""
-        return list(np.moveaxis(self.as_values(), one_dimension(self.as_values(), dim, "unbind"), 0))
+        return tuple(np.moveaxis(self.as_values(), one_dimension(self.as_values(), dim, "unbind"), 0))
 
     def unsqueeze(self, dim: int) -> Any:
         """Return the array with a new dimension of size 1 at `dim`."""
@@ -223,7 +220,11 @@ class TensorWords(Many):
         if isinstance(mask, Many):
             return each("where", mask, number, self)
         found = self.as_values().copy()
-        found[np.broadcast_to(np.asarray(mask), tuple(found.shape)).astype(bool)] = float(number)
+        try:
+            found[np.broadcast_to(np.asarray(mask, bool), tuple(found.shape))] = float(number)
+        except ValueError:
+            shapes = f"{np.shape(mask)} for an array of shape {tuple(found.shape)}"
+            raise InputError(f".masked_fill: the mask has the shape {shapes}") from None
         return found
 
     def contiguous(self) -> Any:
@@ -235,8 +236,10 @@ class TensorWords(Many):
         return self.as_values().copy()
 
     def detach(self) -> Any:
-        """Return the numbers as Values without a graph."""
+        """Return the numbers as Values without a graph; in a recording, Values that pass no gradient on."""
         array = self.as_values()
+        if tracing.active() is not None:
+            return each("held_max", array, array)
         return like(array, [Value(v.data) for v in array.ravel().tolist()], array.shape)
 
     def numpy(self) -> NDArray[np.float64]:
@@ -283,8 +286,8 @@ def dimensions(array: Any, dim: Any, name: str, ndim: int | None = None) -> tupl
     ndim = array.ndim if ndim is None else ndim
     given = tuple(range(ndim)) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
     for d in given:
-        if isinstance(array, Sample) and dim is not None and isinstance(d, int | np.integer) and 0 <= d <= ndim:
-            raise names_the_batch(f".{name}(dim={d})", int(d), ndim, "dim={}")
+        if array.of_sample and dim is not None:
+            array.refuse_batch(name, d, ndim)
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or not -ndim <= d < ndim:
             shape = tuple(array.shape)
             raise InputError(f".{name}(dim): dim must be a dimension of the shape {shape}, got {shown(dim)}")
@@ -302,15 +305,6 @@ def one_dimension(array: Any, dim: Any, name: str) -> int:
         shape = tuple(array.shape)
         raise InputError(f".{name}(dim): dim must be a dimension of the shape {shape}, got {shown(dim)}")
     return dimensions(array, dim, name)[0]
-
-
-def names_the_batch(word: str, d: int, ndim: int, same: str) -> InputError:
-    """Return the error for a word that counts PyTorch's batch as dimension 0; `same` says what means the same."""
-    what = f"for the sample's first axis write {same.format(-ndim)}" if d == 0 else f"write {same.format(d - ndim - 1)}"
-    return InputError(
-        f"{word}: in PyTorch dimension 0 is the batch, and forward gets one sample without it; {what}, which means the "
-        "same in both"
-    )
 
 
 def along(
@@ -356,9 +350,9 @@ def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, d
 
 
 def flattened(array: Any, start: int, end: int) -> Any:
-    """Return an array with the dimensions from `start` to `end` as one; of a `Sample`, 1 is the first dimension."""
+    """Return an array with the dimensions from `start` to `end` as one; of a sample, 1 is the first dimension."""
     sides = tuple(array.shape) or (1,)
-    own = isinstance(array, Sample) and start != 0  # x.flatten(1) leaves PyTorch's batch as it is
+    own = array.of_sample and start != 0  # x.flatten(1) leaves PyTorch's batch as it is
     first, last = (d - own if d > 0 else d + len(sides) if d < 0 else 0 for d in (start, end))
     if not 0 <= first <= last < len(sides):
         raise InputError(f".flatten({start}, {end}): the shape {sides} has no such dimensions")
@@ -379,6 +373,9 @@ ABSENT = {
     **dict.fromkeys(("repeat_interleave", "expand"), "arithmetic broadcasts by itself; omit it"),
     "topk": "use sorted(x.data.tolist())",
     **dict.fromkeys(("type_as", "half", "double", "cpu"), "omit the call"),
+    "rsqrt": "use x ** -0.5",
+    "reciprocal": "use 1 / x",
+    "log1p": "use (1 + x).log()",
     **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
     "to": "choose device and dtype in sv.Run(..., engine=, dtype=)",
     "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
@@ -407,6 +404,12 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     __slots__ = ()
 
+    of_sample: ClassVar[bool] = False
+    """Whether PyTorch's batch axis is missing."""
+
+    def refuse_batch(self, name: str, dim: Any, ndim: int) -> None:
+        """Raise an error for a dimension that would count the batch; a `Sample` does."""
+
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             raise TypeMismatchError(
@@ -429,7 +432,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         found: Any = super().__array_function__(function, types, args, options)
         if not isinstance(found, np.ndarray) or found.dtype != object:
             return found
-        kind = Sample if Sample in types else Values
+        kind = next((t for t in types if getattr(t, "of_sample", False)), Values)
         if type(found) is kind:
             return found
         return values([as_value(x) for x in found.ravel().tolist()], found.shape).view(kind)
@@ -551,97 +554,6 @@ class Size(int):
         return self.sides if dim is None else self.sides[dim]
 
 
-class Sample(Values):
-    """An array inside ``forward``, of one sample: its batch axis is missing, and words that name it are refused."""
-
-    __slots__ = ()
-
-    @property  # type: ignore[misc]
-    def shape(self) -> Any:
-        """The sides of the sample; count them from the end."""
-        return Sides(np.ndarray.view(self, np.ndarray).shape)
-
-    @property
-    def T(self) -> Any:
-        """Refused: in PyTorch it would turn the batch as well."""
-        raise InputError(
-            ".T would turn PyTorch's batch axis too: write .transpose(-2, -1), which means the same in both"
-        )
-
-    def t(self) -> Any:
-        return self.T
-
-    def reshape(self, *shape: Any, **numpy: Any) -> Any:
-        first = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-        batch = bool(first) and isinstance(first[0], BatchSize)
-        if batch or (len(first) > 1 and first[0] == -1 and prod(first[1:]) == int(self.size)):
-            first = first[1:]  # the batch stays as it is
-        return super().reshape(tuple(first), **numpy)
-
-    def permute(self, *dims: Any) -> Any:
-        order = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
-        if len(order) == self.ndim + 1 and order[0] == 0:  # the batch stays first
-            order = tuple(d - 1 if d > 0 else d for d in order[1:])
-        return np.ndarray.transpose(self, order or None)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, tuple) and len(index) > 1 and isinstance(index[0], slice) and index[0] == slice(None):
-            rest = [_index_words(part) for part in index[1:]]
-            behind = [":"] * (self.ndim - sum(part is not None for part in index[1:]))
-            same = ", ".join(["...", *(part for part in (*rest, *behind) if part != "...")])
-            raise InputError(
-                f"x[:, {', '.join(rest)}] begins with PyTorch's batch axis, and forward gets one sample without it; "
-                f"write x[{same}], which means the same in both"
-            )
-        return super().__getitem__(index)
-
-
-def _index_words(index: Any) -> str:
-    if isinstance(index, slice):
-        parts = ["" if part is None else str(part) for part in (index.start, index.stop, index.step)]
-        return ":".join(parts[: 2 if index.step is None else 3])
-    return "..." if index is Ellipsis else shown(index)
-
-
-class Sides(tuple[int, ...]):
-    """The shape of a `Sample`, counted from the end."""
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            begin, end = index.start, index.stop
-            if (begin is not None and begin >= 0) or (end is not None and end >= 0):
-                raise InputError(
-                    f"x.shape[{_index_words(index)}] counts PyTorch's batch axis; a sample here has the shape {self}: "
-                    "count from the end, such as x.shape[-2:], which means the same in both"
-                )
-        elif index == 0:
-            return BatchSize()
-        elif index > 0 and index <= len(self):
-            raise names_the_batch(f"x.shape[{index}] or x.size({index})", index, len(self), "x.shape[{}]")
-        return super().__getitem__(index)
-
-
-class BatchSize:
-    """PyTorch's ``x.size(0)``: it only stands in ``x.view(x.size(0), ...)``."""
-
-    __array_ufunc__ = None  # so that an array times this calls `refuse`
-
-    def refuse(self, *_: Any) -> Any:
-        """Raise InputError: nothing here knows the size of the batch."""
-        raise InputError(
-            "x.size(0) and x.shape[0] are PyTorch's batch size, and forward gets one sample without it; use "
-            "x.shape[-1] or len(x) for the sample's own sides, or leave the batch axis out"
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-for _name in ("index", "int", "float", "eq", "ne", "lt", "le", "gt", "ge", "neg", "bool"):
-    setattr(BatchSize, f"__{_name}__", BatchSize.refuse)
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(BatchSize, f"__{_name}__", BatchSize.refuse)
-    setattr(BatchSize, f"__r{_name}__", BatchSize.refuse)
-
 TORCH: dict[str, Callable[..., Any]] = {}
 """Functions that stand for PyTorch's of the same name, given arrays of Values; `nn.functional` adds its own."""
 
@@ -712,14 +624,15 @@ def each(name: str, *operands: Any) -> Any:
 
 
 def _kind(operands: Sequence[Any], given: list[Objects]) -> type[Values]:
-    """Return the type of a result. An operand with PyTorch's batch axis of size 1 loses it beside a `Sample`."""
-    samples = [x.ndim for x in operands if isinstance(x, Sample)]
+    """Return the type of a result. An operand with PyTorch's batch axis of size 1 loses it beside a sample."""
+    samples = [x for x in operands if isinstance(x, Values) and x.of_sample]
     if not samples:
         return Values
+    most = max([x.ndim for x in samples])
     for place, x in enumerate(given):
-        if x.ndim == max(samples) + 1 and len(x) == 1:
+        if x.ndim == most + 1 and len(x) == 1:
             given[place] = x[0]
-    return Sample
+    return type(samples[0])
 
 
 def product(a: Any, b: Any) -> Any:
@@ -783,9 +696,8 @@ def _joined(rows: Sequence[Any], dim: int, name: str, more: int) -> Any:
         raise InputError(f"{name} takes a list of arrays, {name}([a, b]); got {shown(rows)}")
     given = [as_objects(x, name) for x in rows]
     kind = _kind(rows, given)
-    first = next((x for x in rows if isinstance(x, Sample)), given[0].view(Values))
     parts = [np.atleast_1d(x) for x in given] if more == 0 else given
-    place = dimensions(first, dim, name, max(parts[0].ndim + more, 1))[0]
+    place = dimensions(given[0].view(kind), dim, name, max(parts[0].ndim + more, 1))[0]
     try:
         found = (np.stack if more else np.concatenate)(parts, axis=place)
     except ValueError:
@@ -874,6 +786,7 @@ METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos"
            "abs", "square", "minimum", "maximum", "leaky_relu", "clip")  # fmt: skip
 for _name in METHODS:
     setattr(Values, _name, _method(_name))
+    ABSENT[f"{_name}_"] = f"write x = x.{_name}(...)"
 
 
 def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:
@@ -895,12 +808,3 @@ for _name, _words in {
     "sort": "a graph cannot depend on the order of numbers; use sorted(x.data.tolist())",
 }.items():
     setattr(Values, _name, _refused(_name, _words))
-
-
-def _of_one(name: str) -> Callable[..., Any]:
-    """Return a method of a single Value that means the method of an array without dimensions."""
-    return lambda self, *dims, **named: getattr(values([self], ()).view(Sample), name)(*dims, **named)
-
-
-for _name in ("flatten", "max", "mean", "min", "reshape", "squeeze", "sum", "unsqueeze", "view"):
-    setattr(Value, _name, _of_one(_name))

@@ -175,6 +175,10 @@ if __name__ == "__main__":
 SAYS = """() => Object.entries(document.querySelector('.scalarviz-cell').parentElement.scalarviz.picture.known).some(
   ([name, list]) => name.startsWith("list ") && list.some((one) => one[0] === "text" && one[3].includes("{}")))"""
 """Whether the picture says something."""
+RATE = """() => Object.entries(document.querySelector('.scalarviz-cell')?.parentElement.scalarviz.picture.known ?? {})
+  .filter(([name]) => name.startsWith("list ")).flatMap(([, list]) => list)
+  .map((one) => Number(String(one[3]).match(/^lr ([\\d.]+)$/)?.[1])).find((found) => found > 0)"""
+"""The learning rate that the picture says."""
 CELL = "document.querySelector('.scalarviz-cell')?.parentElement.scalarviz"
 STAGE = ".scalarviz-cell .stage"
 
@@ -348,19 +352,23 @@ def test_a_page_that_is_loaded_again_and_a_notebook_that_is_closed_and_opened(op
     press(page, "Control+s")  # means nothing to the cell: the notebook hears it
     until(page, lambda: "widget-view" in path.read_text())
 
-    def back(rate):
+    def rate():
+        return page.wait_for_function(RATE, timeout=60_000).json_value()
+
+    def back():
+        """A key halves the learning rate; it is pressed again where the page was not ready to hear it."""
         page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
-        press(page, "ArrowDown")  # halve the learning rate
-        page.wait_for_function(SAYS.format(f"lr {rate}"), timeout=60_000)
+        first = rate()
+        until(page, lambda: rate() < first or press(page, "ArrowDown"), 2000)
         before = page.evaluate(f"{CELL}.frame.step")
         page.wait_for_function(f"{CELL}.frame.step > {before} || !{CELL}.frame.running", timeout=60_000)
         assert before > 3
 
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()  # in the middle of its frames
-    back(0.25)
+    back()
     page.goto(page.url.replace("/doc/tree/", "/lab/tree/"))
-    back(0.125)
+    back()
     page.keyboard.press("Control+s")
     page.locator(".lm-DockPanel-tabBar .lm-mod-current .lm-TabBar-tabCloseIcon").click()
     page.wait_for_selector(".jp-Notebook", state="detached", timeout=60_000)
@@ -368,7 +376,7 @@ def test_a_page_that_is_loaded_again_and_a_notebook_that_is_closed_and_opened(op
     if not listed.is_visible():
         page.locator(".jp-SideBar [data-id=filebrowser]").click()
     listed.dblclick()
-    back(0.0625)
+    back()
     assert not page.complaints
 
 

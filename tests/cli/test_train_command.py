@@ -8,9 +8,7 @@ from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.io import save_picture
 
-onnxruntime = pytest.importorskip("onnxruntime", reason="no onnxruntime (make test-all installs it)")
-
-from kit.onnx_files import Made  # noqa: E402
+pytestmark = pytest.mark.ci  # onnx and onnxruntime, which are imported where they are used
 
 
 @pytest.fixture
@@ -28,8 +26,9 @@ def trained(blind, ring):
     return lambda *flags: blind("train", *flags, "--json")
 
 
-@pytest.mark.ci
 def test_it_learns_classes_and_writes_what_onnxruntime_reads(trained, ring):
+    import onnxruntime
+
     result = trained("net.onnx", "--data", "ring.npz", "--steps", 150, "--lr", 0.05, "--onnx", "out.onnx")
     assert result.json["scene"] == "train"
     assert result.json["accuracy"] > 0.85
@@ -83,6 +82,8 @@ def test_odd_things_in_a_folder_are_named(trained, tmp_path, odd):
 
 def test_sides_that_the_file_leaves_open_are_those_of_the_data(trained, tmp_path):
     """A convolution and a mean over any picture: a file that leaves height and width open."""
+    from kit.onnx_files import Made
+
     net = Made("N", 1, "high", None)
     mean = net.node("GlobalAveragePool", net.node("Conv", "x", net.weight("w", 2, 1, 3, 3), pads=[1, 1, 1, 1]))
     net.node("Flatten", mean, to="y")
@@ -99,6 +100,8 @@ def test_sides_that_the_file_leaves_open_are_those_of_the_data(trained, tmp_path
 
 def test_a_class_for_each_row_of_numbers_that_the_network_gives(trained):
     """Whole targets (N, T) for a network that gives T rows: a sign, and which of two is larger."""
+    import onnxruntime
+
     x = np.random.default_rng(0).normal(size=(200, 3))
     np.savez("rows.npz", x=x, y=np.stack([x[:, 0] > 0, x[:, 1] > x[:, 2]], axis=1).astype(int))
     nn.Sequential(nn.Linear(3, 6, seed=1), nn.Unflatten((2, 3))).to_onnx("rows.onnx")
@@ -113,6 +116,8 @@ def test_a_class_for_each_row_of_numbers_that_the_network_gives(trained):
 
 
 def test_one_output_of_several_is_chosen(trained, tmp_path, ring):
+    from kit.onnx_files import Made
+
     net = Made("N", 2)
     shares = net.node("Softmax", net.node("Gemm", "x", net.weight("w", 2, 2)))
     net.node("ArgMax", shares, to="label", axis=1, keepdims=0)

@@ -34,10 +34,14 @@ def test_other_kernel(): pass
 def test_long_walk(): pass
 """
 SLOW = """
-import time, pytest
+import pytest
+from kit import tiers
+spent = 0.0
+tiers._processor_seconds = lambda: spent  # a clock of its own, and no busy machine that allows more
+tiers.SUM_SECONDS = float("inf")
 def burn(seconds):
-    until = time.process_time() + seconds
-    while time.process_time() < until: pass
+    global spent
+    spent += seconds
 loaded = []
 def test_slow_the_first_time():
     if not loaded: loaded.append(burn(0.4))
@@ -45,10 +49,17 @@ def test_slow(): burn(0.4)
 @pytest.mark.ci
 def test_slow_and_marked(): burn(0.4)
 """
+NEEDS = """
+import pytest
+def test_needs_its_own_extra(): import hypothesis, imageio_ffmpeg, PySide6, sklearn
+def test_needs_onnx(): import onnx
+def test_skips_without_it(): pytest.importorskip("IPython", reason="no GPU")
+"""
 
 
 def run(folder, text, *flags, has=HAS, **environment):
     """Pytest over a file of `text`, without numba-cuda where `has` is False."""
+    folder.mkdir(exist_ok=True)
     (folder / "test_some.py").write_text(text, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = \n  cuda\n  ci\n  hunt\n", encoding="utf-8")
     (folder / "fake").mkdir()
@@ -83,3 +94,12 @@ def test_tests_of_kernels_that_are_demanded_do_not_vanish(tmp_path):
     result = run(tmp_path, MARKED, has=False, SCALARVIZ_TEST_CUDA="1")
     assert result.returncode != 0
     assert "numba-cuda is not installed" in result.stderr
+
+
+def test_make_test_sees_the_packages_of_its_extra_and_no_others(tmp_path):
+    """Here all are installed, so that a test that needs more would pass."""
+    result = run(tmp_path / "all", NEEDS)
+    assert "3 passed" in result.stdout.splitlines()[-1], result.stdout
+    result = run(tmp_path / "test", NEEDS, "-n", "1", "-m", "not ci and not hunt")
+    assert "1 failed, 1 passed, 1 skipped" in result.stdout.splitlines()[-1], result.stdout
+    assert "No module named 'onnx'" in result.stdout

@@ -1,6 +1,7 @@
 """The three tiers of the suite, as a pytest plugin: what runs where, what a skip means, how long a quick test may take.
 
-* no mark: ``make test``. No other process, no browser, no PyTorch; half a second of processor time at most.
+* no mark: ``make test``. No other process, no browser, no package that its extra does not bring; half a second of
+  processor time at most.
 * ``smoke``: in ``make test``, and may take longer: one film, still, page, command and window.
 * ``ci``: ``.ci/run`` runs it too. Tests that ask for PyTorch, a display or a GPU's compiler are marked by this plugin.
 * ``hunt``: ``make hunt`` alone. Long walks, fuzzing, soak.
@@ -11,11 +12,16 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import sys
 import time
+from importlib import metadata
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 TESTS = Path(__file__).resolve().parents[1]
 ALLOWED_SKIP = "no GPU"
@@ -29,6 +35,8 @@ FIXTURES = frozenset({"torch", "display", "screen", "x_server", "program"})
 """Fixtures that start another process or load a large library."""
 SUM_SECONDS = 0.016
 """What a sum takes on a quiet machine: one that is slower just now, or listens to every call, may take longer."""
+NUMBA_CUDA_FINDER = "_numba_cuda_redirector"
+"""It imports numba-cuda wherever numba's own `numba.cuda` is asked for."""
 LEFT_OUT = pytest.StashKey[int]()
 SPENT = pytest.StashKey[float]()
 
@@ -38,15 +46,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
     if os.environ.get(CUDA) == "1" and not has_numba_cuda():
         raise pytest.UsageError(f'{CUDA}=1, and numba-cuda is not installed: pip install -e ".[test,cuda-compile]"')
+    if _is_make_test(config):
+        WithoutOtherExtras.begin()
 
 
 def has_numba_cuda() -> bool:
     return importlib.util.find_spec("numba_cuda") is not None
 
 
+def _is_make_test(config: pytest.Config) -> bool:
+    return "not ci" in config.option.markexpr
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even import what the first tier has no packages for."""
-    skipped = "not ci" in config.option.markexpr and collection_path.parent == TESTS and collection_path.name in FOLDERS
+    skipped = _is_make_test(config) and collection_path.parent == TESTS and collection_path.name in FOLDERS
     return True if skipped else None
 
 
@@ -73,6 +87,50 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], mark: str) -> in
         items[:] = [item for item in items if not item.get_closest_marker(mark)]
         config.hook.pytest_deselected(items=left_out)
     return len(left_out)
+
+
+# ---- ``make test`` has the packages of its extra and no others, also where .ci/run has installed all of them
+
+
+class WithoutOtherExtras(PathFinder):
+    """Finds no package that another extra brings and the extra `test` does not, as on a fresh clone.
+
+    A test that needs one fails then on every machine. What pytest's own plugins have loaded before stays there.
+    """
+
+    hidden: frozenset[str] = frozenset()
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in cls.hidden else super().find_spec(name, path, target)
+
+    @classmethod
+    def begin(cls) -> None:
+        """From now on."""
+        others = brought(metadata.metadata("scalarviz").get_all("Provides-Extra")) - brought(["test"])
+        modules = metadata.packages_distributions().items()
+        cls.hidden = frozenset(name for name, of in modules if {canonicalize_name(one) for one in of} <= others)
+        there = [finder for finder in sys.meta_path if type(finder).__module__ != NUMBA_CUDA_FINDER]
+        sys.meta_path[:] = [cls if finder is PathFinder else finder for finder in there]
+
+
+def brought(extras: list[str]) -> set[str]:
+    """The distributions that the package and some of its extras bring, and all that these bring."""
+    found: dict[str, set[str]] = {}
+    waiting = [("scalarviz", {"", *extras})]
+    while waiting:
+        name, asked = waiting.pop()
+        new = asked - found.setdefault(name, set())
+        found[name] |= new
+        try:
+            needs = map(Requirement, metadata.requires(name) or ()) if new else ()
+        except metadata.PackageNotFoundError:
+            continue
+        waiting += [
+            (canonicalize_name(need.name), {"", *need.extras}) for need in needs
+            if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in new)
+        ]  # fmt: skip
+    return set(found)
 
 
 # ---- a skip is a failure in CI

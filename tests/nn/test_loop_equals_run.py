@@ -241,8 +241,7 @@ def test_a_batch_shows_the_error_of_the_forward_and_its_line(name, inside):
     with pytest.raises(kind, match=text) as caught:
         net(np.ones((6, 3)))
     assert own is LAST or "<lambda>" in [frame.name for frame in caught.traceback]
-    noted = "batch of 6 samples" in str(getattr(caught.value, "__notes__", ""))
-    assert noted == isinstance(caught.value, InputError)
+    assert "batch of 6" not in str(getattr(caught.value, "__notes__", ""))  # the error is not about the sample's shape
 
 
 def _two(n, c):

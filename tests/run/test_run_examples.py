@@ -16,6 +16,8 @@ BEFORE = {
 }  # fmt: skip
 """What has to be done before the example of a name makes sense, where that is more than 60 steps."""
 
+NEEDS_ONNX = {"to_onnx"}
+
 
 def documented(name):
     member = inspect.getattr_static(Run, name)
@@ -30,7 +32,9 @@ def test_there_are_no_more_names_than_users_need():
     assert len(NAMES) <= MOST
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.ci) if name in NEEDS_ONNX else name for name in NAMES]
+)
 def test_the_example_of_a_name_runs(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     known = {"sv": sv, "nn": nn, "optim": optim}

@@ -23,6 +23,9 @@ def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
     The places of all numbers, counted through, are shuffled as a pack of cards is, halves interleaved: each time the
     uppermost bit of a number's place becomes the lowest one, until row and sample have changed sides.
     """
+    if samples > e.lanes:  # a square after the other
+        squares = ([e.offset(address, k) for address in addresses] for k in range(samples // e.lanes))
+        return [vector for square in squares for vector in _turned(e, square, e.lanes)]
     short = ir.VectorType(e.real, samples)
     vectors = [e.load(address, short) for address in addresses]
     while vectors[0].type.count < e.lanes:
