@@ -92,7 +92,7 @@ print("rows with a gradient:", [ALPHABET[k] for k in touched])
 query = [1.0, 0.5]
 keys = {"e": [0.2, 0.1], "m": [2.0, 0.4], "m again": [0.5, 0.5]}
 scores = [sum(a * b for a, b in zip(query, key, strict=True)) for key in keys.values()]
-shares = [share.data for share in sv.softmax([sv.Value(score) for score in scores])]
+shares = sv.softmax(scores).data
 for letter, score, share in zip(keys, scores, shares, strict=True):
     print(f"{letter:8} score {score:.2f}   share {share:.2f}")
 

@@ -14,6 +14,7 @@ from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..nn import Module, Parameter
 from ..scalar.functions import function
+from ..scalar.nested import flatten
 from ..scalar.value import Value
 from ..scalar.weight import Weight
 from .points import COUNT, Floats, checked_options, near
@@ -72,9 +73,9 @@ def outputs_of(made: CheckedModule, row: Sequence[float]) -> list[Value]:
     result = call_pupil(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
     if result is None:
         raise CheckEnded("none", "forward returned nothing: is a `return` missing?")
-    found = list(result) if isinstance(result, list | tuple | np.ndarray) else [result]
-    if not all(isinstance(value, Value) for value in found):
-        got = type(found[0]).__name__
+    found = flatten(result)
+    if not found:
+        got = type(result).__name__
         raise CheckEnded("kind", f"Expected Values from forward; you returned {got}. Compute with the weights.")
     return found
 
@@ -201,7 +202,8 @@ def _collect_outputs(made: CheckedModule, rows: Floats, outputs: int) -> Floats:
     for row in rows.tolist():
         values = outputs_of(made, row)
         if len(values) != outputs:
-            raise CheckEnded("count", f"wrong number of outputs: {len(values)}; expected {outputs}")
+            more = "; did you add up the products?" if outputs == 1 and len(values) == rows.shape[1] else ""
+            raise CheckEnded("count", f"wrong number of outputs: {len(values)}; expected {outputs}{more}")
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
     if again != found[0] and not np.isnan(found[0]).any():

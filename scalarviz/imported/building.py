@@ -20,7 +20,7 @@ from ..errors import InputError, shown
 from ..nn import Embedding, Identity, Module, Parameter, Sequential, Softmax
 from ..onnx.graph import PARAMETER, Array, Node
 from ..scalar import tracing
-from ..scalar.array import Values, as_objects, row_of
+from ..scalar.array import Values, as_objects, stack
 from .facts import Facts, FoundLayer, Tensor, Way
 from .lanes import Entry
 from .layers import layer_at
@@ -64,8 +64,8 @@ class Chain(Sequential):
 class Imported(Module):
     """A network over the graph of a file: layers where possible, operations on Values for the other nodes.
 
-    Call it with one sample for each input of the file; a flat row of the same numbers works too. It returns the outputs
-    of the sample, as a list if there are several.
+    Call it with one sample for each input of the file; a flat row of the same numbers works too. It returns the output
+    of the sample, or a tuple of several.
     """
 
     def __init__(self, steps: Steps) -> None:
@@ -88,7 +88,7 @@ class Imported(Module):
                 tensors[step.writes] = call_layer(self._part(step.path), step.way, tensors[step.reads])
             else:
                 compute(step, tensors, steps.opset, steps.dtypes)
-        found = [_output(tensors[name], axis) for name, axis in steps.exits]
+        found = tuple(_output(tensors[name], axis) for name, axis in steps.exits)
         return found[0] if len(found) == 1 else found
 
     def _part(self, path: str) -> Any:
@@ -117,17 +117,16 @@ def _input_array(entrance: Entry, x: Any) -> Array:
     return whole.view(Values)
 
 
-def _output(x: Array, axis: int | None) -> Any:
+def _output(x: Array, axis: int | None) -> Array:
     """Return an output of one sample, without the axis of the samples."""
-    whole = row_of(np.ndarray.view(x, np.ndarray) if axis is None else np.take(np.ndarray.view(x, np.ndarray), 0, axis))
-    return whole if whole.ndim else whole.item_value()
+    return x if axis is None else np.moveaxis(x, axis, 0)[0, ...]
 
 
-def call_layer(module: Any, way: Way, x: Array) -> Array:
+def call_layer(module: Any, way: Way, x: Array) -> Any:
     """Call a layer with an array that has a sample axis."""
     if way == "samples" or (way == "whole" and tracing.active() is not None):
-        return row_of([module(sample) for sample in x])
-    return row_of(module(x))
+        return stack([module(sample) for sample in x])
+    return module(x)
 
 
 def without_softmax(net: Module) -> Callable[[], None] | None:

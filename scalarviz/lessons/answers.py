@@ -72,13 +72,13 @@ def formula(given: Any, of: Any, hint: str = "") -> Report:
 class Unit(Module):
     """A unit with a typical mistake: `made` computes its output from the products and the bias."""
 
-    def __init__(self, made: Callable[[list[Any], Any], Any], bias: bool = True) -> None:
+    def __init__(self, made: Callable[[Any, Any], Any], bias: bool = True) -> None:
         self.weight, self.made = Parameter([0.1, 0.2, 0.3]), made
         self.bias: Any = Parameter([0.0]) if bias else [0.0]
 
     def forward(self, x: Any) -> Any:
         """Return the output of the wrong unit."""
-        return self.made([w * each for w, each in zip(self.weight, x, strict=True)], self.bias[0])
+        return self.made(self.weight * x, self.bias[0])
 
 
 def early(order: tuple[str, ...]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..nn import Linear, Module, MSELoss, Sequential
 from ..optim import Adam
 from ..run import Run, Scene, Story
 from ..run.panels import LossCurve
-from ..scalar import Value, ops, register
+from ..scalar import ops, register
 from ..scalar.functions import function
 
 NAME = "lesson_bump"
@@ -19,10 +21,10 @@ XS = np.linspace(-2, 2, 41)[:, None]
 class Bump(Module):
     """``exp(-a * a)`` of each number, a bell curve."""
 
-    def forward(self, x: list[Value]) -> list[Value]:
+    def forward(self, x: Any) -> Any:
         """Return the bell curve of each number."""
         bump = function(NAME) if NAME in ops.TABLE else register(NAME, "a", FORMULA, (SLOPE,))
-        return [bump(number) for number in x]
+        return bump(x)
 
 
 def scene(seed: int = 0) -> Scene:

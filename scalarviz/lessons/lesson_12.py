@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..nn import Linear, Module, MSELoss, Sequential
 from ..optim import SGD
 from ..run import Run, Scene, Story
 from ..run.panels import Axis, PlaneMap, Points
-from ..scalar import Value
 
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
@@ -17,9 +18,9 @@ WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
 class Square(Module):
     """The square of each number."""
 
-    def forward(self, x: list[Value]) -> list[Value]:
+    def forward(self, x: Any) -> Any:
         """Return each number times itself."""
-        return [number * number for number in x]
+        return x * x
 
 
 def scene(seed: int | None = None) -> Scene:

@@ -45,7 +45,7 @@ def as_argument(x: Any, module: object, level: int = 0) -> Any:
     if type(x) is Sample or isinstance(x, Value):
         return x
     if isinstance(x, list | tuple):
-        if not _plain(x):
+        if not x or not _plain(x):  # forward may fill an empty list
             return x
         try:
             return as_input(x, module).view(Sample)
@@ -84,7 +84,7 @@ def as_result(x: Any, kind: type[Values]) -> Any:
 
     Arrays are of a `kind`: `Sample` if the result goes back into another forward.
     """
-    if type(x) is kind or isinstance(x, Value):
+    if isinstance(x, Value) or (type(x) is kind and x.ndim):
         return x
     if isinstance(x, np.ndarray | Many):
         found = x if isinstance(x, Values) else row_of(x)

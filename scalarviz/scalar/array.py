@@ -203,7 +203,11 @@ class TensorWords(Many):
 
     def permute(self, *dims: Any) -> Any:
         """Return the array with its dimensions in this order."""
-        return np.ndarray.transpose(self.as_values(), *dims)
+        array = self.as_values()
+        try:
+            return np.ndarray.transpose(array, *dims)
+        except ValueError:
+            raise InputError(f".permute{dims}: name each dim of the shape {tuple(array.shape)} once") from None
 
     def dim(self) -> int:
         """Return the number of dimensions."""
@@ -514,6 +518,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         only(self, "backward").backward(upstream)
 
     def numel(self) -> int:
+        """Return the number of elements."""
         return int(self.size)
 
     def pow(self, exponent: Any) -> Any:

@@ -63,7 +63,7 @@ class Sample(Values):
         order = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
         if len(order) == self.ndim + 1 and order[0] == 0:  # the batch stays first
             order = tuple(d - 1 if d > 0 else d for d in order[1:])
-        return np.ndarray.transpose(self, order or None)
+        return super().permute(*order)
 
     def __getitem__(self, index: Any) -> Any:
         self._refuse_index(index)

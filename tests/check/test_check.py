@@ -558,7 +558,7 @@ def test_a_module_with_layers_with_arguments_made_already_or_by_itself():
             self.first, self.second = nn.Linear(2, hidden), nn.Linear(hidden, 2)
 
         def forward(self, x):
-            return self.second([sv.tanh(v) for v in self.first(x)])
+            return self.second(sv.tanh(self.first(x)))
 
     assert check.module(Net, 3, like=like, inputs=2)
     assert check.module(Net(3), like=like, inputs=2)
@@ -567,6 +567,26 @@ def test_a_module_with_layers_with_arguments_made_already_or_by_itself():
     empty = type("Empty", (nn.Module,), {"forward": lambda self, x: x[0]})
     for module, cause in ((Neuron, RIGHT), (MODULES["detached"], "detached"), (empty, "parameters"), (int, "kind")):
         judged(check.module(module, inputs=3), cause)
+
+
+@pytest.mark.parametrize("form", [
+    lambda row: row, list, tuple, np.array, lambda row: sv.stack([row]), lambda row: [[v] for v in row],
+    lambda row: {"outputs": row}, lambda row: (row[:1], row[1]),
+])  # fmt: skip
+def test_outputs_in_lists_and_arrays_are_judged_equally(form):
+    class Rows(nn.Module):
+        def __init__(self):
+            self.weight, self.bias = nn.Parameter(np.zeros((2, 3))), nn.Parameter(np.zeros(2))
+
+        def forward(self, x):
+            return form(self.weight @ x + self.bias)
+
+    assert check.module(Rows, like=nn.Linear(3, 2))
+
+
+def test_a_unit_that_adds_up_no_products_is_asked_for_the_sum():
+    unit = neuron(lambda self, x: sv.tanh(sv.stack(self.w) * x + self.b))
+    assert "add up" in check.module(unit, like=nn.Perceptron(3, activation=nn.Tanh())).text
 
 
 # ---- bad arguments of those who write exercises

@@ -7,12 +7,16 @@ import shlex
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
+import scalarviz as sv
 from kit.keys import of_the_window
+from scalarviz import nn
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -89,6 +93,35 @@ def test_every_name_of_the_reference_stands_in_an_example_of_its_page(page):
                  if name[0] != "_" and not isinstance(getattr(module, name), ModuleType)]  # fmt: skip
         assert names
         assert [name for name in names if not re.search(rf"\b{name}\b", code)] == [], module.__name__
+
+
+WORDS = re.search(r"<!-- words: .*?-->\n(.*?)<!-- end of words -->", PAGES["docs/python.md"], re.DOTALL)[1]
+ROWS = [row.strip("| ").split(" | ") for row in WORDS.splitlines()[2:]]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0].split("`")[1] for row in ROWS])
+def test_words_inside_forward_do_what_their_table_says(row):
+    """A word is tried on a row of 4 numbers and on 3 rows: a refused one is so on both, others work on one of them."""
+    words, instead = ([*re.findall(r"`([^`]+)`", cell)] for cell in (row[0], row[-1]))
+    for word in words:
+        assert [*map(partial(works_inside, word), SAMPLES)].count(True) == 0 or not row[1].startswith("refused"), word
+    for word in instead if row[1].startswith("refused") else words:
+        assert any(works_inside(word, x) for x in SAMPLES), word
+
+
+SAMPLES = [0.1, 0.2, 0.3, 0.4], [[0.1, 0.2, 0.3, 0.4]] * 3
+
+
+def works_inside(word, sample):
+    class Tried(nn.Module):
+        def forward(self, x):
+            return eval(word, {"x": x, "h": x * 2, "a": x, "b": x + 1, "np": np, "nn": nn, "sv": sv})
+
+    try:
+        Tried()(sample)
+    except sv.ScalarvizError:
+        return False
+    return True
 
 
 def _close_its_window(program, environment):

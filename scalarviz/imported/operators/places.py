@@ -114,7 +114,7 @@ def tile(call: Call) -> list[Array]:
     if len(repeats) != x.ndim or min(repeats, default=0) < 0:
         raise call.wrong(f"the repeats {shown(repeats)} do not fit the shape {x.shape}: one number >= 0 for each axis")
     check_size([side * times for side, times in zip(x.shape, repeats, strict=True)], any_values(x))
-    return [np.tile(x, repeats)]
+    return [dressed(np.tile(bare(x), repeats))]
 
 
 @operator("Shape")

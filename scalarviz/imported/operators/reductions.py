@@ -202,7 +202,7 @@ def group_norm(call: Call) -> list[Array]:
         raise call.wrong(f"{x.shape[1]} channels cannot be divided into {groups} groups")
     normal = _normal(x.reshape(x.shape[0], groups, -1), float(call.attribute("epsilon", 1e-5)))
     if call.node.operator == "GroupNormalization" and call.version < 21:
-        scale, bias = (np.repeat(part, x.shape[1] // groups) for part in (scale, bias))
+        scale, bias = (dressed(np.repeat(bare(part), x.shape[1] // groups)) for part in (scale, bias))
     return [_scaled(normal.reshape(x.shape), _by_channel(scale, x.ndim), _by_channel(bias, x.ndim))]
 
 

@@ -23,7 +23,6 @@ from ...errors import InputError, ScalarvizError, listing, shown
 from ...onnx.graph import Node
 from ...scalar import Value
 from ...scalar import array as of_values
-from ...scalar.value import as_value
 
 SETTINGS: dict[str, tuple[int, ...]] = {
     "BatchNormalization": (3, 4), "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2),
@@ -297,8 +296,7 @@ def each(name: str, *operands: Any) -> Array:
     """Apply an operation of the table elementwise, with broadcasting; numbers keep NumPy's result dtype."""
     broadcast(operands)
     if any_values(*operands):
-        found = of_values.each(name, *operands)
-        return found if isinstance(found, np.ndarray) else values([found], ())
+        return _as_array(of_values.each(name, *operands))
     arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
     kind = np.result_type(*arrays) if arrays else np.dtype(np.float64)
     dtype = kind if kind.kind == "f" else np.dtype(np.float64)
@@ -328,7 +326,7 @@ def objects(x: Array) -> Array:
     if x.dtype == object:
         return dressed(x)
     check_size(x.shape, computed=True)
-    return values([as_value(number) for number in x.astype(np.float64).ravel().tolist()], x.shape)
+    return of_values.row_of(x)
 
 
 def alike(*arrays: Array) -> list[Array]:
@@ -355,11 +353,7 @@ def by_lane(x: Array, axis: int, function: Callable[[Lane], Lane], length: int |
 
 def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lane], Value]) -> Array:
     """Replace each row of Values over some axes by one Value."""
-    others = [a for a in range(x.ndim) if a not in axes]
-    shape = tuple(x.shape[a] for a in others)
-    flat = bare(x).transpose(*others, *axes).reshape(*shape, prod(x.shape[a] for a in axes))
-    found = values([function(flat[index].tolist()) for index in np.ndindex(*shape)], shape)
-    return found.reshape(*(1 if a in axes else side for a, side in enumerate(x.shape))) if keep else found
+    return _as_array(of_values.along(x.view(of_values.Values), function, "reduce", axes, keep, {}))
 
 
 def mean_of(x: Array, axis: int | tuple[int, ...], keepdims: bool = False) -> Array:

@@ -109,22 +109,11 @@ def _sample(row: Values, shape: Shape) -> Any:
 
 
 def _parts(result: Any) -> list[tuple[list[Value], Shape]]:
-    """Return the outputs of a module; a tuple of lists is several outputs."""
-    if isinstance(result, tuple) and not all(isinstance(x, Value) or np.isscalar(x) for x in result):
-        return [part for x in result if x is not None for part in _parts(list(x) if isinstance(x, tuple) else x)]
-    values = every(result, "the module")
-    return [(values, _shape(result, len(values)))]
-
-
-def _shape(result: Any, count: int) -> Shape:
-    """Return the shape of an output; ragged lists become a row."""
-    if isinstance(result, Value):
-        return ()
-    try:
-        shape = shape_of(result)
-    except ValueError:
-        return (count,)
-    return shape if prod(shape) == count else (count,)
+    """Return the outputs of a module: each array in lists, tuples and dicts is one, and each other Value."""
+    if isinstance(result, list | tuple | dict):
+        inner = result.values() if isinstance(result, dict) else result
+        return [part for x in inner if x is not None for part in _parts(x)]
+    return [(every([result] if np.isscalar(result) else result, "the module"), shape_of(result))]
 
 
 MOST_TURNS = 1 << 26
