@@ -60,7 +60,7 @@ class Tables(nn.Module):
 
     def forward(self, x: Any) -> Any:
         first, second = (x[0] > 0) + 2.0 * (x[1] > 0), (x[2] > 0) * float(self.rows - 1)
-        return self.out([*self.table(first), *self.table(second)])
+        return self.out(sv.cat([self.table(first), self.table(second)]))
 
 
 class Long(optim.Optimizer):
@@ -102,7 +102,7 @@ class Centred(nn.Module):
         track(self.count[0], None)
         for k, mean in enumerate(means):
             track(self.seen[k], mean, None if k % 2 else 0.25, positions=3, count=self.count[0])
-        return self.out([(row - mean).tanh() for row, mean in zip(rows, means, strict=True)])
+        return self.out((rows - sv.stack(means)).tanh())
 
 
 def wide(activation: Any) -> Any:

@@ -22,7 +22,6 @@ from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
 from scalarviz.run.checks import as_samples
 from scalarviz.run.panels import LossCurve, TestCurve
-from scalarviz.scalar.nested import every
 
 from . import kit
 from .options import Batch, NotNegative, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, file_ending, flag
@@ -142,9 +141,7 @@ def _of_rows(rows: int) -> Callable[[Any, Any], sv.Value]:
     one = nn.CrossEntropyLoss()
 
     def loss(outputs: Any, targets: Any) -> sv.Value:
-        numbers, wanted = every(outputs, "the network"), every(targets, "the targets")
-        width = len(numbers) // rows
-        return sv.mean([one(numbers[k * width : (k + 1) * width], wanted[k]) for k in range(rows)])
+        return sv.mean([one(row, k) for row, k in zip(outputs.reshape(rows, -1), targets.flatten(), strict=True)])
 
     return loss
 

@@ -76,9 +76,9 @@ def build(options: Options) -> sv.Scene:
     start = starts_of(options, task)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
 
-    def answer(sample: Any) -> list[sv.Value]:
+    def answer(sample: Any) -> Any:
         """The formula for one sample: the model of the run."""
-        return [task.result([sample] if isinstance(sample, sv.Value) else sample, weights)]
+        return task.result(sample, weights)
 
     rows, law = f"{len(task.samples):,} rows", f"{kit.short(task.target, 20)} = {kit.short(task.formula.text, 60)}"
     batch = kit.batch_of(options, len(task.samples), "row", task.notes)

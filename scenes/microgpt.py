@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from scalarviz.data.words import Words, load_words
 from scalarviz.errors import InputError
 from scalarviz.run import Group, Moment, Placed, Plan, Room, Story
 from scalarviz.run.panels import Invented, LossCurve, Reading, TestCurve, WordBoard
-from scalarviz.scalar.sums import dot
 
 from . import kit
 from .options import Positive, SceneOptions, ScheduleFlag, Steps, flag
@@ -97,14 +97,11 @@ def report(scene: sv.Scene) -> dict[str, float]:
 
 
 EPSILON = 1e-5
-Vector = list[sv.Value]
 
 
-def rmsnorm(x: Vector) -> Vector:
-    """The numbers, divided by their root mean square."""
-    mean_square = dot(x, x) * (1.0 / len(x))
-    scale = (mean_square + EPSILON) ** -0.5
-    return [xi * scale for xi in x]
+def rmsnorm(x: Any) -> Any:
+    """The numbers of a row, divided by their root mean square."""
+    return x * (x @ x * (1.0 / len(x)) + EPSILON) ** -0.5
 
 
 class Layer(nn.Module):
@@ -115,23 +112,19 @@ class Layer(nn.Module):
         self.q, self.k, self.v, self.o = (nn.Linear(embd, embd, bias=False) for _ in range(4))
         self.up, self.down = nn.Linear(embd, 4 * embd, bias=False), nn.Linear(4 * embd, embd, bias=False)
 
-    def forward(self, x: Vector, keys: list[Vector], values: list[Vector]) -> Vector:
+    def forward(self, x: Any, keys: list[Any], values: list[Any]) -> Any:
         """The output for one letter; `keys` and `values` hold those of earlier letters, and this letter's are added."""
-        before = x
-        x = rmsnorm(x)
-        q = self.q(x)
-        keys.append(self.k(x))
-        values.append(self.v(x))
-        attention: Vector = []
+        normed = rmsnorm(x)
+        q = self.q(normed)
+        keys.append(self.k(normed))
+        values.append(self.v(normed))
+        past, offered, attention = sv.stack(keys, -2), sv.stack(values, -2), []
         for h in range(self.heads):
             own = slice(h * self.head_dim, (h + 1) * self.head_dim)
-            scores = [dot(q[own], key[own]) * self.head_dim**-0.5 for key in keys]
-            weights = sv.softmax(scores)
-            attention += [dot(weights, channel) for channel in zip(*(value[own] for value in values), strict=True)]
-        x = [a + b for a, b in zip(self.o(attention), before, strict=True)]
-        before = x
-        hidden = [number.relu() for number in self.up(rmsnorm(x))]
-        return [a + b for a, b in zip(self.down(hidden), before, strict=True)]
+            scores = q[own] @ past[..., own].transpose(-2, -1) * self.head_dim**-0.5
+            attention.append(scores.softmax(-1) @ offered[..., own])
+        x = self.o(sv.cat(attention)) + x
+        return self.down(self.up(rmsnorm(x)).relu()) + x
 
 
 class GPT(nn.Module):
@@ -153,27 +146,23 @@ class GPT(nn.Module):
         self.letters = nn.Linear(embd, tokens, bias=False)
         self.initialize(nn.init.normal(0.0, 0.08), seed=seed)
 
-    def forward(self, word: list[sv.Value]) -> Vector:
-        """The logits of all places in a row: ``context * tokens`` numbers."""
-        keys: list[list[Vector]] = [[] for _ in self.layers]
-        values: list[list[Vector]] = [[] for _ in self.layers]
-        logits: Vector = []
+    def forward(self, word: Iterable[sv.Value]) -> Any:
+        """The logits of all places, a row for each: shape (context, tokens)."""
+        seen: list[tuple[list[Any], list[Any]]] = [([], []) for _ in self.layers]
+        logits = []
         for place, letter in enumerate(word):
-            x = [t + p for t, p in zip(self.token(letter), self.position(place), strict=True)]
-            x = rmsnorm(x)
-            for layer, seen, offered in zip(self.layers, keys, values, strict=True):
-                x = layer.forward(x, seen, offered)
-            logits.extend(self.letters(x))
-        return logits
+            x = rmsnorm(self.token(letter) + self.position(place))
+            for layer, (keys, values) in zip(self.layers, seen, strict=True):
+                x = layer.forward(x, keys, values)
+            logits.append(self.letters(x))
+        return sv.stack(logits, -2)
 
 
-def next_letter(outputs: Sequence[sv.Value], targets: Sequence[sv.Value]) -> sv.Value:
+def next_letter(logits: Any, targets: Any) -> Any:
     """The mean of ``-log(probability)`` over a word; `targets` holds the letters, then the share of each."""
-    context = len(targets) // 2
-    tokens = len(outputs) // context
+    letters, shares = targets.chunk(2, -1)
     one = nn.CrossEntropyLoss()
-    losses = [one(outputs[t * tokens : (t + 1) * tokens], [targets[t]]) for t in range(context)]
-    return dot(targets[context:], losses)
+    return shares @ [one(row, letter) for row, letter in zip(logits, letters, strict=True)]
 
 
 def weights_of(tokens: int, context: int, embd: int, layers: int) -> int:

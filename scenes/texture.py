@@ -9,7 +9,7 @@ reaches 21.3 dB.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -78,7 +78,7 @@ class Waves(nn.Module):
     def __init__(self, wave: Callable[[sv.Value, int], Row], frequencies: int) -> None:
         self._wave, self._frequencies = wave, frequencies
 
-    def forward(self, place: Row) -> Row:
+    def forward(self, place: Iterable[sv.Value]) -> Row:
         return [number for c in place for k in range(self._frequencies) for number in self._wave(c, k)]
 
 
@@ -90,8 +90,8 @@ class Painter(nn.Sequential):
         wave = ENCODINGS[encoding]
         self.waves = None if wave is None else Waves(wave, frequencies)
 
-    def forward(self, place: Row) -> Row:
-        return list(super().forward(place if self.waves is None else self.waves(place)))
+    def forward(self, place: Any) -> Any:
+        return super().forward(place if self.waves is None else self.waves(place))
 
 
 class Options(SceneOptions):

@@ -45,7 +45,7 @@ def as_argument(x: Any, module: object, level: int = 0) -> Any:
     if type(x) is Sample or isinstance(x, Value):
         return x
     if isinstance(x, list | tuple):
-        if not _plain(x):
+        if not x or not _plain(x):  # forward may fill an empty list
             return x
         try:
             return as_input(x, module).view(Sample)

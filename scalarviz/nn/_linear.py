@@ -108,6 +108,9 @@ class Linear(Module):
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         return self.in_features, self.out_features
 
+    def _row_size(self) -> int:
+        return self.out_features
+
     def _title(self) -> str:
         return titled(self, f"Linear({self.in_features}, {self.out_features})")
 

@@ -245,6 +245,10 @@ class Module:
         self._keep(given, result)
         return result
 
+    def _row_size(self) -> int:
+        """Return how many numbers one row of outputs has, if each row counts as a call of its own; else 0."""
+        return 0
+
     def _keep(self, given: list[Any], result: Any) -> None:
         """Store the inputs and outputs of a call: in the recording if one is active, else for `backward`.
 
@@ -252,7 +256,9 @@ class Module:
         """
         recorder = tracing.active()
         if recorder is not None:
-            recorder.taps.append((self, flatten(result)))
+            numbers = flatten(result)
+            size = self._row_size() or len(numbers) or 1
+            recorder.taps += [(self, numbers[k : k + size]) for k in range(0, len(numbers), size)]
             if recorder.calls is not None:
                 recorder.calls.append((self, [as_lists(x) for x in given], as_lists(result)))
         else:

@@ -71,6 +71,9 @@ class RowNorm(Norm):
             normal = [scaled(v, self.weight, self.bias, k % size) for k, v in enumerate(normal)]
         return like(x, normal, shape)
 
+    def _row_size(self) -> int:
+        return prod(self.normalized_shape)
+
     def _normal(self, row: list[Value]) -> list[Value]:
         """Return the normalised numbers of one row."""
         raise NotImplementedError

@@ -72,10 +72,9 @@ class Features(nn.Module):
         self.off = frozenset(off)
 
     def forward(self, row: Any) -> Any:
-        """The features of one point, a list of Values."""
+        """The features of one point, a row."""
         made = [sv.Value(0.0) if name in self.off else FEATURES[name].of(row) for name in self.names]
-        given = list(row)
-        if len(made) < len(given) and all(any(value is number for number in given) for value in made):
+        if len(made) < len(row) and all(any(value is number for number in row) for value in made):
             made = [value * 1.0 for value in made]  # a layer that only selects would not be drawn as a stage
         return made
 

@@ -628,8 +628,8 @@ def read_pictures() -> dict[str, list[Record]]:
 
 # ---- what a user can do: one line each, in an order of its own
 
-PUBLIC = ("", "nn", "nn.init", "nn.utils", "optim", "optim.lr_scheduler", "run", "run.panels", "run.controls",
-          "run.edits", "view", "check", "mistakes", "data", "io", "errors")  # fmt: skip
+PUBLIC = ("", "nn", "nn.functional", "nn.init", "nn.utils", "optim", "optim.lr_scheduler", "run", "run.panels",
+          "run.controls", "run.edits", "view", "check", "mistakes", "data", "io", "errors")  # fmt: skip
 
 
 def surface_now() -> list[str]:
@@ -699,7 +699,7 @@ def _names() -> Iterator[str]:
 def _members(name: str, thing: Any) -> Iterator[str]:
     """A name with the parameters of its call, and of a class what it adds to the classes that it stands on."""
     yield f"name {name}{_parameters(thing)}"
-    if not inspect.isclass(thing):
+    if not inspect.isclass(thing) or thing.__module__ == "builtins":
         return
     bases = [b for b in thing.__mro__[1:] if not b.__module__.startswith("scalarviz") or b.__name__ in BASES]
     known = {member for base in bases for member in dir(base)}

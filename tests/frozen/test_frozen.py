@@ -66,7 +66,9 @@ def test_a_user_can_do_the_same():
         pytest.fail(difference, pytrace=False)
 
 
-@pytest.mark.parametrize("place", ["", ".nn", ".nn.init", ".optim", ".optim.lr_scheduler", ".run", ".view"])
+@pytest.mark.parametrize(
+    "place", ["", ".nn", ".nn.functional", ".nn.init", ".optim", ".optim.lr_scheduler", ".run", ".view"]
+)
 def test_dir_shows_the_listed_names_alone(place):
     surface = (make.HERE / "surface.txt").read_text("utf-8")
     listed = re.findall(rf"^name sv{place}\.(\w+)(?:\(.*)?$", surface, re.MULTILINE)

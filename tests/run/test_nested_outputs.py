@@ -26,13 +26,18 @@ def arranged(form, row):
     return type(form)(arranged(p, row) for p in form) if isinstance(form, list | tuple) else row[form]
 
 
+def plain(form):
+    """Whether a form holds numbers only: a list of them is an array here."""
+    return isinstance(form, int) or (isinstance(form, list | tuple) and all(map(plain, form)))
+
+
 def pieces(form, made):
     """The numbers and rows in what was made, which has to be boxed as the form says."""
     if isinstance(form, dict):
         assert list(made) == list(form)
         return [piece for name in form for piece in pieces(form[name], made[name])]
     if isinstance(form, list | tuple):
-        assert isinstance(made, type(form))
+        assert isinstance(made, (type(form), np.ndarray) if plain(form) else type(form))
         return [piece for pair in zip(form, made, strict=True) for piece in pieces(*pair)]
     return [(isinstance(form, slice), made)]
 
@@ -110,3 +115,16 @@ def test_losses_pair_pictures_up_place_by_place_and_refuse_what_they_cannot_take
     ):
         with pytest.raises(sv.ScalarvizError, match=said):
             Run(net, lambda o, t, p=part: CE(o[p], t[1]), optim.SGD(net.parameters(), lr=0.1), (np.ones(len(y)), y))
+
+
+def test_forward_fills_the_lists_that_it_is_given():
+    """As keys of earlier letters are kept: an empty list is no row of numbers, a list of rows none of one number."""
+
+    class Grown(nn.Module):
+        def forward(self, x, rows):
+            rows.append(x * 2.0)
+            return sv.cat(rows)
+
+    rows = []
+    assert [Grown()([float(k)], rows).shape for k in range(3)] == [(1,), (2,), (3,)]
+    assert [row.item() for row in rows] == [0.0, 2.0, 4.0]

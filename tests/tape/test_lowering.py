@@ -171,7 +171,7 @@ def test_a_graph_becomes_few_instructions(name):
 
 
 def listed(outputs):
-    return outputs if isinstance(outputs, list) else [outputs]
+    return [outputs] if isinstance(outputs, sv.Value) else outputs
 
 
 def weighted(outputs, targets):

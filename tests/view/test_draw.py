@@ -188,6 +188,9 @@ def test_variables_give_names_to_objects_where_there_are_none():
     parts = [first * second, first + second]
     result = parts[0] * parts[1]
     assert {"first", "mine", "parts[0]", "parts[1]", "result"} <= set(texts(sv.draw(result)))
+    rows = sv.nn.Linear(2, 1, seed=0)([[1.0, 2.0], [3.0, 4.0]])
+    assert {"rows[0][0]", "rows[1][0]"} <= set(texts(sv.draw(rows)))
+    assert {"x1", "x2"} <= set(texts(sv.draw(lambda x: (x * x).sum(), [1.0, 2.0])))
     # a function makes other Values at each call, which may stand where a named one stood before
     kept = sv.Weight(2.0)
     gone = [sv.Value(float(k)) for k in range(64)]

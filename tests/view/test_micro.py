@@ -319,6 +319,31 @@ def test_a_deep_net_comes_layer_by_layer_and_its_gradients_are_of_the_samples_ad
         assert np.abs(last.of(now.frame.gradient)).max() != pytest.approx(np.abs(last.of(whole)).max())
 
 
+class Rows(nn.Module):
+    """Layers for two rows of a sample, called once or for each row."""
+
+    def __init__(self, each):
+        self.each = each
+        self.layers = nn.LayerNorm(3), nn.Linear(3, 2, seed=0), nn.Linear(2, 1, seed=1)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = sv.stack([layer(row) for row in x], dim=-2) if self.each else layer(x)
+        return x
+
+
+def test_a_layer_that_is_called_with_rows_is_opened_like_its_calls_with_each():
+    data = X.reshape(32, 2, 3), X[:32, :2]
+    nets = [Rows(each) for each in (False, True)]
+    runs = [sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") for net in nets]
+    assert [stage.name for stage in runs[0].stages][-2:] == ["layers.2", "layers.2 (2)"]
+    assert runs[0].stages == runs[1].stages
+    opened, wanted = (
+        [(s.words, s.stage, s.formula, s.numbers, s.units.tolist()) for s in run.open().micro_steps()] for run in runs
+    )
+    assert opened == wanted
+
+
 def test_however_small_deltas_are_they_stand_beside_their_cubes_and_share_the_gradients_range_where_they_fit():
     run = run_of(3)
     probe = 9 * ONE  # gradients are deltas times inputs

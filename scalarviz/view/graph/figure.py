@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from ...collecting import collection_paused
 from ...nn import Module
 from ...run.opened.rule import Writer, text_of
 from ...run.questions.ranges import weight_extent
+from ...scalar.array import Values
 from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
@@ -322,13 +324,14 @@ def gradients_of(walk: Walk) -> dict[Key, float]:
 # ---- Nodes without a name get that of a variable in the calling code.
 
 LISTED = 64
-"""Most elements of a list that are searched."""
+"""Most elements of a list or array that are searched."""
 
 
 def variables(scope: Mapping[str, Any]) -> dict[int, str]:
-    """Return names of Values by their ids: variables, and elements of lists as ``h[0]``; the first name counts.
+    """Return names of Values by their ids: variables, and elements of lists and arrays as ``h[0]``.
 
-    Names that begin with an underscore are left out, because notebooks store results under such names.
+    The first name counts. Names that begin with an underscore are left out, because notebooks store results under such
+    names.
     """
     found: dict[int, str] = {}
     listed: dict[int, str] = {}
@@ -337,8 +340,9 @@ def variables(scope: Mapping[str, Any]) -> dict[int, str]:
             continue
         if isinstance(held, Value):
             found.setdefault(id(held), name)
-        elif isinstance(held, list | tuple):
-            for k, item in enumerate(held[:LISTED]):
+        elif isinstance(held, list | tuple | Values):
+            places = np.ndenumerate(held) if isinstance(held, Values) else (((k,), item) for k, item in enumerate(held))
+            for place, item in islice(places, LISTED):
                 if isinstance(item, Value):
-                    listed.setdefault(id(item), f"{name}[{k}]")
+                    listed.setdefault(id(item), name + "".join(f"[{k}]" for k in place))
     return {**listed, **found}

@@ -18,6 +18,8 @@ import numpy as np
 
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...nn import Module
+from ...nn._inputs import as_result
+from ...scalar.array import Values
 from ...scalar.nested import every, flatten
 from ...scalar.sums import Dot, Row, Total
 from ...scalar.value import Value
@@ -251,8 +253,8 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Va
     """Return the results of a module or a function for one sample with named numbers, and the calls of its parts."""
     names = [NAME] if len(inputs) == 1 else [f"{NAME}{k + 1}" for k in range(len(inputs))]
     given = [named(x, name) for x, name in zip(inputs, names, strict=True)]
-    if not isinstance(function, Module):
-        return every(function(*given), "draw: what is called"), None
+    if not isinstance(function, Module):  # a module makes arrays of lists by itself
+        return every(function(*[as_result(x, Values) for x in given]), "draw: what is called"), None
     with unchanged(function):
         return every(function(*given), "draw: what is called"), last_calls(function)
 
