@@ -22,7 +22,7 @@ from . import functions, tracing
 from .functions import OPERATIONS
 from .kernel import kernel
 from .nested import DEEPEST, too_deep
-from .number import Many
+from .number import Many, as_number
 from .sums import dot
 from .value import Value, apply, as_value, binary, unary
 
@@ -586,7 +586,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     if isinstance(x, Value):
         return np.array(x, dtype=object)
     if type(x) in (float, int):
-        return np.array(float(x), dtype=object)
+        return np.array(as_number(x, what), dtype=object)
     if isinstance(x, Extremes):
         raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) return a pair; use its .values (or .indices)")
     if isinstance(x, list | tuple):
@@ -700,7 +700,7 @@ def _joined(rows: Sequence[Any], dim: int, name: str, more: int) -> Any:
     given = [as_objects(x, name) for x in rows]
     kind = _kind(rows, given)
     parts = [np.atleast_1d(x) for x in given] if more == 0 else given
-    place = dimensions(given[0].view(kind), dim, name, max(parts[0].ndim + more, 1))[0]
+    place = dimensions(given[0].view(kind), (dim,), name, max(parts[0].ndim + more, 1))[0]
     try:
         found = (np.stack if more else np.concatenate)(parts, axis=place)
     except ValueError:
