@@ -25,6 +25,7 @@ h.abs() + h | h.clamp(-1, 1) | h.clamp(min=-0.5) | h.sin() | (h.clamp(max=2) / 2
 T.tanh(h) | T.cos(h) - 1 | T.where(h > 0, h, 0.3 * h) | (h < 0.2) * h | F.gelu(h) | F.silu(h) | F.elu(h)
 F.softplus(h) | F.leaky_relu(h, 0.2) | torch.tanh(h) | torch.relu(h) - h / 4 | h.masked_fill(h > 1, 0.5)
 h * h.shape[-1] / 4 | h / h.size(-1) ** 0.5 | np.tanh(h) | T.maximum(h, 0.1 * h) * 1.5
+h - h.detach() / 2 | #Block($n)#(h, scale=0.5) | #Block($n)#(h, h * h, tanh=True) | F.normalize(h + 2, dim=-1)
 #N.Tanh()#(h) | #N.Sigmoid()#(h) | #N.ReLU()#(h) | #N.GELU()#(h) | #N.SiLU()#(h) | #N.ELU()#(h)
 #N.Softplus()#(h) | #N.LogSigmoid()#(h) | #N.PReLU()#(h) | #N.LeakyReLU(0.1)#(h) | #N.ReLU6()#(h)
 #N.Identity()#(h) | #N.Dropout(0.4)#(h) | h * #N.Parameter(P(1))# + x.shape[-1] | h *= 2 | h += 1
