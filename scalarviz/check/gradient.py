@@ -12,9 +12,9 @@ import numpy as np
 
 from ..arguments import explained
 from ..errors import ScalarvizError
-from ..scalar import mask, ops
+from ..scalar import ops
 from ..scalar.functions import function
-from ..scalar.gradcheck import by_backward
+from ..scalar.gradcheck import by_backward, repeatable
 from ..scalar.value import Value
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
 from .pupil_code import call_pupil, check_filled, inputs_of, matching, numbers_of, registered, title_of
@@ -95,7 +95,7 @@ def differentiated(of: Any, title: str) -> tuple[Callable[..., Any], tuple[str, 
     if isinstance(of, str):
         return function(of), ops.get(of).args
     name = registered(of)
-    return (of, ops.get(name).args) if name else (of, inputs_of(of, f"{title}: of"))
+    return (of, ops.get(name).args) if name else (repeatable(of), inputs_of(of, f"{title}: of"))
 
 
 def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Floats:
@@ -179,7 +179,7 @@ def _backward_report(
     fn: Callable[..., Any], names: tuple[str, ...], ends: tuple[float, float], tolerance: float, seed: int
 ) -> Report:
     """Compare backward with finite differences, as `gradcheck` does, at many points."""
-    held = mask.with_same_masks(fn)
+    held = repeatable(fn)
     there = _points_of_function(held, names, ends, seed)
     got = np.array([by_backward(held, row, "check.gradient") for row in there.numbers.tolist()])
     tried = Attempt(names, there, got, None, tolerance)

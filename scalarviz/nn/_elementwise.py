@@ -48,10 +48,6 @@ class Elementwise(TensorWords):
         """Return the absolute value of each number."""
         return Each(self, "abs") if self.how == "identity" else each("abs", self)
 
-    def pow(self, exponent: Any) -> Any:
-        """Return ``self ** exponent``."""
-        return self**exponent
-
     @property
     def T(self) -> Values:
         """The transpose."""
@@ -61,10 +57,6 @@ class Elementwise(TensorWords):
         """Return the same numbers, in C order, in another shape."""
         found: Values = self.as_values().reshape(*shape).view(Values)
         return found
-
-    def item(self) -> float:
-        """Return the number of an array with one element."""
-        return float(self.as_values().item())
 
     def __mul__(self, other: Any) -> Any:
         same = isinstance(other, Elementwise) and self.how == other.how == "identity" and _same(self.row(), other.row())

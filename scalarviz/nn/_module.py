@@ -220,7 +220,8 @@ class Module:
         returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
         """
         depth = getattr(_FORWARDS, "depth", 0)
-        if depth == 0 and len(inputs) == 1 and getattr(inputs[0], "ndim", 0) > 1 and not isinstance(inputs[0], Many):
+        axes = getattr(inputs[0], "ndim", 0) if depth == 0 and len(inputs) == 1 else 0
+        if type(axes) is int and axes > 1 and not isinstance(inputs[0], Many):
             from ._batch import batch_outputs
 
             if (found := batch_outputs(self, inputs[0], named)) is not None:

@@ -53,7 +53,8 @@ def _dot(node: Any, rows: list[Any], theta: FloatArray) -> Any:
     if terms.kind != "const":
         source = theta if terms.kind == "param" else rows
         weights = [source[i] for i in weights]
-    total = 0.0 if terms.bias is None else theta[terms.bias]
+    # from 0.0 on, one product alone would lose the sign of -0.0
+    total = (-0.0 if len(weights) == 1 else 0.0) if terms.bias is None else theta[terms.bias]
     return sum((w * rows[x] for w, x in zip(weights, node.args, strict=True)), total)
 
 

@@ -75,16 +75,16 @@ class Run(Closing):
     Parameters
     ----------
     model : nn.Module or callable
-        A module, or any function of a list of Values. It returns one Value, or nested lists, tuples and dicts of them.
+        A module, or any function of an array of Values. It returns one Value, an array, or lists, tuples and dicts.
     loss : callable
-        ``loss(outputs, targets) -> Value`` for one sample. The targets are a list, nested as the data is. Its attribute
-        ``batch_reduction`` (default "mean") joins the losses of a batch. :mod:`scalarviz.nn` describes ``batch_part``
-        and ``batch_shares``, which give a mean another divisor.
+        ``loss(outputs, targets) -> Value`` for one sample. The targets are an array with the shape of one target. Its
+        attribute ``batch_reduction`` (default "mean") joins the losses of a batch. :mod:`scalarviz.nn` describes
+        ``batch_part`` and ``batch_shares``, which give a mean another divisor.
     optimizer : optim.Optimizer
         Holds the trained weights. Other weights of the model get gradients only.
     data : (X, Y), or PyTorch's Dataset or DataLoader
         Arrays (N, n_inputs) and (N, n_targets), or (N,) for one number per sample. Pictures N x C x H x W reach the
-        model as nested lists C x H x W; class targets are whole numbers (N,). The run copies data in its dtype (bytes
+        model as arrays C x H x W; class targets are whole numbers (N,). The run copies data in its dtype (bytes
         and small whole numbers unchanged). It reads ``np.memmap`` batch by batch, and so objects with a length that
         take slices and arrays of numbers (or have ``chunks``, as in h5py). If such a file changes, the run reports it,
         and going back stops at kept moments. A Dataset is read once. A DataLoader gives its dataset and batch size; the

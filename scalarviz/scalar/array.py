@@ -22,7 +22,7 @@ from . import functions, tracing
 from .functions import OPERATIONS
 from .kernel import kernel
 from .nested import DEEPEST, too_deep
-from .number import Many
+from .number import Many, as_number
 from .sums import dot
 from .value import Value, apply, as_value, binary, unary
 
@@ -213,9 +213,21 @@ class TensorWords(Many):
         """Return the number of dimensions."""
         return int(self.as_values().ndim)
 
-    def nelement(self) -> int:
+    def numel(self) -> int:
         """Return the number of elements."""
         return int(self.as_values().size)
+
+    def nelement(self) -> int:
+        """Return the number of elements."""
+        return self.numel()
+
+    def pow(self, exponent: Any) -> Any:
+        """Return ``self ** exponent``."""
+        return self**exponent
+
+    def item(self) -> Any:
+        """Return the number of an array with one element."""
+        return only(self.as_values(), "item").item()
 
     # ---- copies
 
@@ -375,7 +387,8 @@ Objects = NDArray[np.object_]
 ABSENT = {
     "float": "Values are float64; a comparison gives 0 and 1",
     **dict.fromkeys(("repeat_interleave", "expand"), "arithmetic broadcasts by itself; omit it"),
-    "topk": "use sorted(x.data.tolist())",
+    **dict.fromkeys(("topk", "sort"), "a graph cannot depend on an order; use sorted(x.data.tolist())"),
+    "repeat": "arithmetic broadcasts by itself, and sv.cat([x, x]) repeats",
     **dict.fromkeys(("type_as", "half", "double", "cpu"), "omit the call"),
     "rsqrt": "use x ** -0.5",
     "reciprocal": "use 1 / x",
@@ -490,9 +503,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         except ValueError:
             raise InputError(f"cannot reshape {tuple(self.shape)} to {shown(shape)}: the numbers differ") from None
 
-    flatten = TensorWords.flatten  # type: ignore[assignment]
-    transpose = TensorWords.transpose
-
     @property
     def size(self) -> Any:
         """The number of elements; called, PyTorch's ``size()`` and ``size(dim)``."""
@@ -509,21 +519,9 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         numbers = [value.grad or 0.0 for value in self.ravel().tolist()]
         return np.array(numbers, np.float64).reshape(tuple(self.shape))
 
-    def item(self) -> Any:  # type: ignore[override]
-        """Return the number of an array with one element."""
-        return only(self, "item").item()
-
     def backward(self, upstream: float = 1.0) -> None:
         """Call `Value.backward` of an array with one element."""
         only(self, "backward").backward(upstream)
-
-    def numel(self) -> int:
-        """Return the number of elements."""
-        return int(self.size)
-
-    def pow(self, exponent: Any) -> Any:
-        """Return ``self ** exponent``."""
-        return each("pow", self, exponent)
 
     def __repr__(self) -> str:
         numbers = all(not isinstance(v, Value) or "Symbol" not in repr(v) for v in self.flat)
@@ -588,7 +586,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     if isinstance(x, Value):
         return np.array(x, dtype=object)
     if type(x) in (float, int):
-        return np.array(float(x), dtype=object)
+        return np.array(as_number(x, what), dtype=object)
     if isinstance(x, Extremes):
         raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) return a pair; use its .values (or .indices)")
     if isinstance(x, list | tuple):
@@ -702,7 +700,7 @@ def _joined(rows: Sequence[Any], dim: int, name: str, more: int) -> Any:
     given = [as_objects(x, name) for x in rows]
     kind = _kind(rows, given)
     parts = [np.atleast_1d(x) for x in given] if more == 0 else given
-    place = dimensions(given[0].view(kind), dim, name, max(parts[0].ndim + more, 1))[0]
+    place = dimensions(given[0].view(kind), (dim,), name, max(parts[0].ndim + more, 1))[0]
     try:
         found = (np.stack if more else np.concatenate)(parts, axis=place)
     except ValueError:
@@ -801,15 +799,11 @@ def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:
 Values.clamp = _clamp  # type: ignore[attr-defined]
 
 
-def _refused(name: str, words: str) -> Callable[..., Any]:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise TypeMismatchError(f".{name}() of Values is not supported: {words}")
-
-    return refuse
+def _missing(array: Any) -> Any:
+    raise AttributeError  # so that `ABSENT` says what there is instead
 
 
-for _name, _words in {
-    "repeat": "NumPy and PyTorch mean different things; arithmetic broadcasts by itself, and sv.cat([x, x]) repeats",
-    "sort": "a graph cannot depend on the order of numbers; use sorted(x.data.tolist())",
-}.items():
-    setattr(Values, _name, _refused(_name, _words))
+for _name in ("repeat", "sort"):  # NumPy's methods, which PyTorch's of the same name are not
+    setattr(Values, _name, property(_missing))
+
+Many.broadcast = partial(Values.__array_ufunc__, values([], (0,)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError, TypeMismatchError, typed
 from . import mask
-from .number import as_number, positive
+from .number import Many, as_number, positive
 from .value import Value
 
 Function = Callable[..., Any]
@@ -23,6 +23,17 @@ def by_backward(fn: Function, point: Sequence[float], title: str = "gradcheck") 
         raise InputError(f"{title}: the function must return a Value, got {typed(result)}")
     result.backward()
     return tuple(leaf.grad for leaf in leaves)
+
+
+def repeatable(fn: Function) -> Function:
+    """Return `fn` with the same dropout masks at every call; for an array of one Value it returns this Value."""
+    same = mask.with_same_masks(fn)
+
+    def call(*xs: Any) -> Any:
+        found = same(*xs)
+        return found.item_value() if isinstance(found, Many) and found.as_values().size == 1 else found
+
+    return call
 
 
 def by_differences(fn: Function, point: Sequence[float], step: float = 1e-3) -> tuple[float, ...]:
@@ -107,6 +118,6 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
         raise InputError("gradcheck needs at least one point: gradcheck(fn, 0.5)")
     numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
     width = positive(step, "gradcheck: step", "; try 1e-5")
-    fn = mask.with_same_masks(fn)  # keeps dropout masks fixed
+    fn = repeatable(fn)
     analytic, numeric = by_backward(fn, numbers), by_differences(fn, numbers, 100 * width)
     return GradCheck(numbers, analytic, numeric, largest_error(analytic, numeric), tolerance)

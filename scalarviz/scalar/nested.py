@@ -72,7 +72,8 @@ NESTED = (list, tuple, np.ndarray, Many, dict)
 def every(result: Any, what: str, level: int = 0) -> list[Value]:
     """Return a function's result as a flat list: Values and numbers in lists, tuples, arrays and dicts, nested too.
 
-    InputError if it is something else or nested too deeply, TypeMismatchError if an item is no number.
+    None beside arrays counts as nothing. InputError if it is something else or nested too deeply, TypeMismatchError if
+    an item is no number.
     """
     if isinstance(result, Value):
         return [result]
@@ -83,5 +84,6 @@ def every(result: Any, what: str, level: int = 0) -> list[Value]:
     if not isinstance(result, Sequence) or isinstance(result, str):
         raise InputError(f"{what} must return a Value or a list of Values, got {typed(result)}")
     if any(isinstance(v, NESTED) for v in result):
-        return [v for part in result for v in every(part if isinstance(part, NESTED) else [part], what, level + 1)]
+        parts = [part if isinstance(part, NESTED) else [part] for part in result if part is not None]
+        return [v for part in parts for v in every(part, what, level + 1)]
     return [v if isinstance(v, Value) else Value(v) for v in result]

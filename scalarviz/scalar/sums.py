@@ -115,7 +115,7 @@ class Dot(_Several):
         if xs_data is not None:
             self.xs_data = xs_data
             self.weights_data = weights.numbers() if isinstance(weights, Row) else [w.data for w in weights]
-            start = 0.0
+            start = -0.0 if len(weights) == 1 else 0.0  # one product alone keeps its sign: 0.0 + -0.0 is 0.0
             if bias is not None:
                 start = bias.block.values[bias.start] if isinstance(bias, Row) else bias.data
             self.data = sum(map(mul, self.weights_data, xs_data), start)
@@ -271,7 +271,8 @@ class Layer(Value):
     def sums(self) -> list[Value]:
         """Return the nodes of the layer."""
         with np.errstate(all="ignore"):
-            numbers = self.matrix @ self.xs_data
+            # a sum of one product from 0.0 on would lose the sign of -0.0
+            numbers = (np.multiply if len(self.xs) == 1 else np.matmul)(self.matrix, self.xs_data).ravel()
             if self.bias is not None:
                 numbers += self.bias.flat_value[self.first : self.first + self.rows]
         nodes: list[Value] = []

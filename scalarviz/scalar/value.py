@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
+import numpy as np
+
 from ..arguments import Absent, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
@@ -481,7 +483,7 @@ def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Va
     if not isinstance(a, Value):
         a = as_value(a)
     if not isinstance(b, Value):
-        if isinstance(b, Many):
+        if isinstance(b, _ARRAYS) and getattr(b, "ndim", True):
             return NotImplemented  # type: ignore[no-any-return]
         b = as_value(b)
     if tracing._threads and tracing.current_mode() is not None:
@@ -528,4 +530,5 @@ for _name, _refuse in REFUSED.items():
     setattr(Value, _name, _refuse)
 
 _new = Value.__new__
+_ARRAYS = (Many, np.ndarray)
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

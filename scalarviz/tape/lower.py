@@ -126,15 +126,17 @@ def sums(nodes: Sequence[Node], row: int) -> Instruction:
     """Return the instruction of sums that run together; `row` is its first result row."""
     first, count = terms_of(nodes[0]), len(nodes)
     bias = -1 if first.bias is None else first.bias
+    # a product alone keeps its sign of zero: -0.0 + -0.0 is -0.0, but 0.0 + -0.0 is 0.0
+    offset = first.offset or (-0.0 if bias < 0 and len(first.weights) == 1 else 0.0)
     args = np.array([node.args for node in nodes], np.int64).reshape(count, -1)
     if first.kind == "const":
         return Instruction(
-            "weighted", row, count, args, numbers=np.array(first.weights, float), bias=bias, offset=first.offset
+            "weighted", row, count, args, numbers=np.array(first.weights, float), bias=bias, offset=offset
         )
     others = np.array([terms_of(node).weights for node in nodes], np.int64).ravel()
     if first.kind == "row":
-        return Instruction("product", row, count, np.stack([others, args.ravel()]), bias=bias, offset=first.offset)
-    return Instruction("dot", row, count, args, weights=others, bias=bias, offset=first.offset)
+        return Instruction("product", row, count, np.stack([others, args.ravel()]), bias=bias, offset=offset)
+    return Instruction("dot", row, count, args, weights=others, bias=bias, offset=offset)
 
 
 _FIRST = {"input": 0, "const": 1, "param": 2, "buffer": 2, "mask": 3}

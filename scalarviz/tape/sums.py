@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from math import copysign
 from typing import NamedTuple
 
 from .passes import as_range, readers_of, rebuild, runs, spliced, squared_difference
@@ -77,7 +78,7 @@ class Sum:
     row: int
     added: Side = field(default_factory=Side)
     subtracted: Side = field(default_factory=Side)
-    offset: float = 0.0  # the sum of its constants
+    offset: float = -0.0  # the sum of its constants; without any, what leaves even -0.0 as it is
     leaves: int = 0  # the number of parts, without constants
     zeros: bool = False  # whether a constant is 0, such as the start of Python's `sum`
 
@@ -346,7 +347,11 @@ class _Builder:
 
     def _with_offset(self, found: Sum, parts: list[_Part]) -> list[_Part]:
         """Return the parts with the constants of the sum: as the offset of a part if one takes it, else as a row."""
-        if found.offset == 0.0:
+        content = parts[0].content
+        terms = (content if isinstance(content, Node) else self.nodes[content]).terms
+        single = len(parts) == 1 and terms is not None and terms.bias is None and len(terms.weights) == 1
+        # beside -0.0 a zero counts
+        if found.offset == 0.0 and not (single and copysign(1.0, found.offset) > 0):
             return parts
         for k, part in enumerate(parts):
             if part.sign > 0 and isinstance(part.content, Node) and self._takes_offset(part.content, len(parts)):

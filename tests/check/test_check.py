@@ -584,6 +584,13 @@ def test_outputs_in_lists_and_arrays_are_judged_equally(form):
     assert check.module(Rows, like=nn.Linear(3, 2))
 
 
+def test_an_array_of_one_value_is_a_value():
+    net = nn.Linear(2, 1, seed=1)
+    assert sv.gradcheck(lambda x, y: net([x, y]), 0.3, 0.4)
+    assert check.gradient(lambda x, y: net([x, y]))
+    assert check.gradient(lambda x, y: net.weight.data[0], of=lambda x, y: net([x, y]))
+
+
 def test_a_unit_that_adds_up_no_products_is_asked_for_the_sum():
     unit = neuron(lambda self, x: sv.tanh(sv.stack(self.w) * x + self.b))
     assert "add up" in check.module(unit, like=nn.Perceptron(3, activation=nn.Tanh())).text

@@ -189,6 +189,36 @@ def test_wide_layers_agree_with_numpy(name, fake_driver, shape):
         agree(name, "float64", batch + 41, batch + 50, than="numpy")
 
 
+class Products(Kept):
+    """Sums of one product each, whose kernels begin and end at -0.0; 40 in a tile."""
+
+    def __init__(self):
+        self.layer, self.w = nn.Linear(1, 40, bias=False, seed=1), nn.Parameter([-1.5, 0.5])
+
+    def forward(self, x):
+        h = (self.w[1] * x[0]).tanh()
+        dots = sv.dot([-3.0], [h]), sv.dot([h], [x[1] * self.w[1]])
+        return [*self.layer(x[:1]), self.w[0] * h, -2.0 * h, *dots]
+
+
+@in_turn(["dtype"], TOLERANCE)
+def test_a_product_alone_keeps_its_sign_of_zero(dtype, cut, fake_driver):
+    found = []
+    inputs = np.stack([np.resize([0.0, -0.0], 36), np.full(36, -1.0)], axis=1)
+
+    def loss(found, target):
+        return sv.sum([sv.where(1.0 / v > 0, target[k], 0.0) + v for k, v in enumerate(found)])
+
+    for engine in ("objects", "cuda"):
+        data = inputs, np.arange(1.0, 45.0) * np.ones((36, 1))
+        net = Products()
+        still = optim.SGD(net.parameters(), lr=0.0)
+        with Run(net, loss, still, data, batch_size=None, engine=engine, dtype=dtype) as run:
+            run.step()
+            found.append(run.loss)
+    assert found[1] == pytest.approx(found[0], rel=1e-6)
+
+
 @pytest.mark.parametrize("loss", [name for name, row in LOSSES.items() if row.outputs == "numbers"])
 def test_losses_agree_with_objects(loss, fake_driver, shape):
     shape()

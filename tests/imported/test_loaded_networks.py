@@ -24,7 +24,9 @@ def loaded(folder, name, **options):
 def test_onnxruntime_computes_the_same_and_names_and_layers_are_the_files(tmp_path, name):
     row = NETWORKS[name]
     net, path = loaded(tmp_path, name)
-    agrees(net, path, row.x())
+    agrees(net, path, x := row.x())
+    for batch in (x[:1], x[:2]):  # a batch of one stays one
+        assert np.shape(net(batch)) == (len(batch), *np.shape(net(x[0])))
     assert tuple(net.state_dict()) == row.weights
     if row.layers is not None:
         leaves = [str(part) for _, part in net.named_modules() if not list(part.named_children())]

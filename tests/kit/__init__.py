@@ -10,5 +10,6 @@ A new layer, loss, optimiser, schedule, edit, scene or kind of file enters one r
 * ``commands``: the command line, in this process and in another
 * ``windows``: a window that nobody sees, with keys and a pointer
 * ``refusals``: rows of bad calls
+* ``same_text``, ``forwards``, ``forwards_drawn``: forwards as texts, executed here and by PyTorch
 * ``mutants``, ``faults``, ``called``: the tool behind ``make mutants``
 """

@@ -2,7 +2,8 @@
 
 Names in a text: ``N`` (nn), ``F`` (nn.functional), ``T`` (scalarviz or torch), ``np`` (NumPy or torch), ``torch``
 (PyTorch on both sides), ``P(2, 3)`` (an array for a Parameter), ``I(0, 2)`` (ids), ``L([...])`` (a list of modules),
-``later(4)`` (the mask of what comes later). Of ``MultiheadAttention`` and ``Unflatten`` PyTorch's have our arguments.
+``later(4)`` (the mask of what comes later), and the modules of `BESIDE`. PyTorch's ``MultiheadAttention`` and
+``Unflatten`` have our arguments.
 """
 
 from __future__ import annotations
@@ -23,6 +24,27 @@ from scalarviz import nn, optim
 BATCH = 4
 """As many samples as most samples have numbers: no shape tells a wrong axis."""
 STEPS, RATE = 5, 0.01
+
+
+BESIDE = """
+class Block(N.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.a = N.Linear(n, n)
+
+    def forward(self, x, other=None, scale=1.0, tanh=False, kind="sum"):
+        h = self.a(x) * scale
+        if other is not None:
+            h = h + other if kind == "sum" else h * other
+        return h.tanh() if tanh else h
+
+
+class Parts(N.Module):
+    def forward(self, parts, names=("p", "q")):
+        parts = list(parts.values()) if isinstance(parts, dict) else parts
+        return dict(zip(names, [part * 2 for part in parts])), sum(parts)
+"""
+"""Modules that a text may use: their arguments are arrays, None, numbers, flags, words, and arrays in containers."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +104,7 @@ def their_names() -> dict[str, Any]:
 
 def built(text: Text, names: dict[str, Any]) -> Any:
     """Return the network that a text makes, in evaluation unless the text is about training."""
-    exec(compile(text.source(), "<text>", "exec"), names)
+    exec(BESIDE + text.source(), names)
     return names["Net"]().train(text.training)
 
 
@@ -188,6 +210,7 @@ class Twins:
         made = []
         for k, sample in enumerate(self.x.tolist()):
             made.append(self.ours.eval()(sample))
+            assert sample == self.x[k].tolist(), "the given list was changed"
             first = [array[0] for array in numbers_of(self.their_call(self.x[k : k + 1]))]
             assert form(made[-1]) == form(self.wanted), f"one sample: containers {form(made[-1])}"
             for found, wanted in zip(numbers_of(made[-1]), first, strict=True):
@@ -222,6 +245,7 @@ class Twins:
             found = self.ours.eval()(batch)
             counts.append(len(calls) - before)
             all_alike(f"a batch of {len(batch)}", found, self.their_call(batch))
+            assert (batch[: len(self.x)] == self.x[: len(batch)]).all(), "the given array was changed"
             assert {type(leaf).__name__ for leaf in leaves(found)} == {"Outputs"}
         assert max(counts) <= most, f"forward was called {counts} times for batches of 4, 1 and 20"
 

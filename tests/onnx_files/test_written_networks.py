@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 import scalarviz as sv
 from kit.layers import LAYERS, Layer
 from kit.networks import NETWORKS, WORDS
-from kit.onnx_files import assert_near, by_objects, computed, operators, session, stored
+from kit.onnx_files import assert_near, by_objects, computed, drawn, operators, session, stored
 from scalarviz import nn
 
 
@@ -199,3 +199,29 @@ def test_several_inputs_and_outputs(tmp_path):
     q, k, v = (np.random.default_rng(seed).normal(size=(2, n, 4)) for seed, n in enumerate((3, 5, 5)))
     found = computed(tmp_path / "net.onnx", q, k, v)
     assert_near(np.concatenate([part.reshape(2, -1) for part in found], 1), by_objects(net, q, k, v))
+
+
+class Several(nn.Module):
+    """Its arrays and its one number are outputs of their own."""
+
+    def __init__(self):
+        self.a, self.b = nn.Linear(4, 3, seed=1), nn.Linear(4, 1, seed=2)
+
+    def forward(self, x):
+        a, b = self.a(x), self.b(x)
+        return {"a": a, "rest": [b, (sv.tanh(a), None, a.mean())], "row": [a[0], b[0]]}
+
+
+def test_every_array_that_forward_returns_is_an_output_also_of_the_loaded_network(tmp_path):
+    x, sides = drawn(2, 4), [(3,), (1,), (3,), (), (2,)]
+    net, last = Several(), tmp_path / "net.onnx"
+    net.to_onnx(last, shape=(4,))
+    loaded = sv.load_onnx(last)
+    loaded.to_onnx(tmp_path / "again.onnx")
+    for path in (last, tmp_path / "again.onnx"):
+        ports = session(path).get_outputs()
+        assert [(port.name, *port.shape) for port in ports] == [(f"output_{k}", "N", *s) for k, s in enumerate(sides)]
+    assert [np.shape(made) for made in loaded(x[0])] == sides
+    made = net(x)
+    for found, wanted in zip(loaded(x), (made["a"], made["rest"][0], *made["rest"][1][::2], made["row"]), strict=True):
+        assert_near(found, wanted)

@@ -24,7 +24,7 @@ from ...scalar.mask import Draws
 from ...tape import Instruction, Plan, Program
 from ..data import Data, empty, in_layout, pieces
 from ..problem import CACHE_BYTES, Array, check_coupled
-from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, numpy_form
+from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, numpy_form, times
 
 Threads = tuple[Callable[[], int], Callable[[int], object]]
 
@@ -151,7 +151,7 @@ class _Conv(Step):
 
     def forward(self, rows: Array, theta: Array) -> None:
         """Fill the rows: one matrix product per position."""
-        result = theta[self.span].reshape(self.outputs, -1) @ rows[self.instruction.args]
+        result = times(theta[self.span].reshape(self.outputs, -1), rows[self.instruction.args])
         if self.instruction.bias >= 0:
             result += theta[self.bias][:, None]
         rows[self.dst] = result.transpose(1, 0, 2).reshape(self.instruction.count, -1)

@@ -44,6 +44,12 @@ def _literal(number: float) -> str:
     return f"_number('{number!r}')"  # a plain float would make np.where(c, 1.0, 0.0) float64
 
 
+def times(weights: Array, operands: Array) -> Array:
+    """Return the matrix product; one product alone keeps the sign of -0.0, which a sum from 0.0 on loses."""
+    found: Array = weights * operands if weights.shape[-1] == 1 else weights @ operands
+    return found
+
+
 class Step:
     """One instruction with prepared indices: an operation, a layer, or parameters."""
 
@@ -79,7 +85,7 @@ class Step:
             picked = theta[self.weights]
             rows[self.dst] = picked if theta.ndim == 2 else picked[:, None]
             return
-        result = theta[self.span].reshape(i.count, -1) @ rows[self.args[0]]
+        result = times(theta[self.span].reshape(i.count, -1), rows[self.args[0]])
         rows[self.dst] = result if i.bias < 0 else result + theta[self.bias][:, None]
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
@@ -203,7 +209,7 @@ class Weighted(_Sums):
     """Sums whose weights are constants."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        return self.numbers @ self._operands(rows, 0)
+        return times(self.numbers[None], self._operands(rows, 0))[:, 0]
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         if any(self.flows):
@@ -214,7 +220,7 @@ class Dots(_Sums):
     """Sums whose weights are parameters."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        return (self._weights(theta)[:, None] @ self._operands(rows, 0))[:, 0]
+        return times(self._weights(theta)[:, None], self._operands(rows, 0))[:, 0]
 
     def _weights(self, theta: Array) -> Array:
         return theta[self.weights].reshape(self.shape)
@@ -246,7 +252,7 @@ class Matrices(Dots):
 
     def _total(self, rows: Array, theta: Array) -> Array:
         weights, args = self._weights(theta), self.instruction.args
-        return np.concatenate([weights[part] @ rows[args[part.start]] for part in self.stretches])
+        return np.concatenate([times(weights[part], rows[args[part.start]]) for part in self.stretches])
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         weights, args, made = self._weights(theta), self.instruction.args, np.empty(self.shape, self.dtype)
@@ -271,7 +277,7 @@ class Products(_Sums):
         return list(self.instruction.args)
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        total: Array = (self._operands(rows, 0) * self._operands(rows, 1)).sum(axis=1)
+        total: Array = (self._operands(rows, 0) * self._operands(rows, 1)).sum(axis=1, initial=-0.0)
         return total
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:

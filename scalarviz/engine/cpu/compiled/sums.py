@@ -32,6 +32,7 @@ from .tiles import (
     set_four,
     set_product,
     set_scaled,
+    set_sum,
     set_tile,
     six_of,
     sum_lanes,
@@ -95,7 +96,9 @@ def weighted(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, g
                 if j + k < count:
                     w[k] = theta[pool[weights + j + k]] if weights >= 0 else numbers[first + j + k]
             x = four_rows(space, pool, source + j, count - j, space[SPARE], 0, theta)
-            if j == 0:
+            if count == 1 and b == 0:  # four products at a time may lose the sign of -0.0
+                set_sum(y, b, w[0], x[0], n)
+            elif j == 0:
                 set_four(y, x, w, b, n)
             else:
                 add_four(y, x, w, n)

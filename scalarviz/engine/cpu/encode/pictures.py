@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ....tape import Instruction, Program
 from ..vector.capability import COLUMNS
-from .sums import Matrix, matrix_backward, matrix_forward, rows_outer
+from .sums import Matrix, matrix_backward, matrix_forward, products, rows_outer, weighted_forward
 from .writer import Lines, Writer
 
 Words = NDArray[np.int64]
@@ -210,6 +210,8 @@ def _operands(program: Program, i: Instruction) -> Operands:
 
 def conv_forward(w: Writer, i: Instruction) -> Lines:
     """Return lines of a convolution."""
+    if (alone := products(i)) is not None:
+        return weighted_forward(w, alone)
     if w.layout.lanes and are_layers(w.program, i):
         return [line for m in places(i) for line in matrix_forward(w, m)]
     operands = _operands(w.program, i)

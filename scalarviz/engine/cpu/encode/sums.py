@@ -130,9 +130,18 @@ def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None 
     return lines
 
 
+def products(i: Instruction) -> Instruction | None:
+    """Return a layer or convolution that only multiplies as a ``dot``: it keeps the sign of -0.0."""
+    if i.args.shape[1] > 1 or i.bias >= 0:
+        return None
+    args = np.tile(i.args, (i.count // len(i.args), 1))
+    return replace(i, kind="dot", args=args, weights=np.repeat(i.weights, len(i.args)), offset=-0.0)
+
+
 def layer_forward(w: Writer, i: Instruction) -> Lines:
     """Return lines of a layer."""
-    return matrix_forward(w, Matrix.of_layer(i))
+    alone = products(i)
+    return matrix_forward(w, Matrix.of_layer(i)) if alone is None else weighted_forward(w, alone)
 
 
 def layer_backward(w: Writer, i: Instruction) -> Lines:
@@ -223,7 +232,8 @@ def columns_backward(w: Writer, m: Matrix) -> Lines:
 
 def dot_forward(w: Writer, i: Instruction) -> Lines:
     """Return lines of sums whose weights are parameters."""
-    found = (columns_forward(w, p) if isinstance(p, Matrix) else weighted_forward(w, p) for p in parts(w, i))
+    every = [i] if i.terms == 1 else parts(w, i)  # kernels of matrices lose the sign of -0.0
+    found = (columns_forward(w, p) if isinstance(p, Matrix) else weighted_forward(w, p) for p in every)
     return list(chain.from_iterable(found))
 
 

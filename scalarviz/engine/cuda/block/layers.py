@@ -25,7 +25,7 @@ def layer_tile(
     values, weights = shared(real, b_values), shared(real, 0)
     lane = cuda.threadIdx.x & -4
     for j in range(cuda.threadIdx.y * 4 + (cuda.threadIdx.x & 3), outputs, cuda.blockDim.y * 4):
-        s0 = real(0)
+        s0 = real(-0.0) if n == 1 else real(0)  # as the plain form
         if bias >= 0:
             s0 = theta[bias + j]
         s1, s2, s3 = s0, s0, s0

@@ -78,7 +78,7 @@ def layer(
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and j < count:
-        total = real(0)
+        total = real(-0.0) if n == 1 else real(0)  # a product alone keeps the sign of -0.0
         if bias >= 0:
             total = theta[bias + j]
         for k in range(n):
@@ -96,7 +96,7 @@ def conv(
     if lane < lanes and row < count:
         j = row // positions
         first = args + (row - j * positions) * n
-        total = real(0)
+        total = real(-0.0) if n == 1 else real(0)  # a product alone keeps the sign of -0.0
         if bias >= 0:
             total = theta[bias + j]
         for k in range(n):
@@ -122,10 +122,11 @@ def dot(
     dst: Int, count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + j``: n parameters anywhere times n rows, the bias and the offset ``numbers[at]``."""
+    # Here and below, the offset gives a sum of nothing but -0.0 its sign: it is 0, for a single product -0.0.
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and j < count:
-        total = real(0)
+        total = real(-0.0)
         for k in range(j * n, j * n + n):
             total += theta[pool[weights + k]] * values[pool[args + k] * stride + lane]
         if bias >= 0:
@@ -141,7 +142,7 @@ def weighted(
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and j < count:
-        total = real(0)
+        total = real(-0.0)
         for k in range(n):
             total += numbers[at + 1 + k] * values[pool[args + j * n + k] * stride + lane]
         if bias >= 0:
@@ -157,7 +158,7 @@ def product(
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and j < count:
-        total = real(0)
+        total = real(-0.0)
         for k in range(j * n, j * n + n):
             total += values[pool[args + k] * stride + lane] * values[pool[args + count * n + k] * stride + lane]
         if bias >= 0:

@@ -67,7 +67,7 @@ def load_lanes(
 
 
 def load_weights(tile: Reals, theta: Reals, weight: Int, n: Int, count: Int, terms: Int) -> None:
-    """HIGH rows x DEPTH weights, a row `n` behind the one before; zeros beyond `count` rows and `terms`."""
+    """HIGH rows x DEPTH weights, a row `n` behind the one before; -0.0, which adds nothing, beyond both."""
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
     if THREADS % DEPTH == 0 and count >= HIGH and terms >= DEPTH:
         place = weight + me // DEPTH * n + me % DEPTH
@@ -78,7 +78,7 @@ def load_weights(tile: Reals, theta: Reals, weight: Int, n: Int, count: Int, ter
         for i in range(HIGH * DEPTH // THREADS):
             cell = me + THREADS * i
             j, q = cell // DEPTH, cell % DEPTH
-            number = real(0)
+            number = real(-0.0)
             if j < count and q < terms:
                 number = theta[weight + j * n + q]
             tile[j * PITCH + q] = number
@@ -120,7 +120,7 @@ def tile_layer(
     lane = cuda.blockIdx.y * WIDE
     for r in range(ROWS):
         j = top + down + DOWN * r
-        start = real(0)
+        start = real(-0.0) if n == 1 else real(0)  # as the plain form
         if bias >= 0 and j < outputs:
             start = theta[bias + j]
         for c in range(COLUMNS):
