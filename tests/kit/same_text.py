@@ -253,6 +253,7 @@ class Twins:
         """Check what a Run predicts, and the weights after some steps."""
         loss = loss_of(self.text, self.names)
         net = self.ours.train(self.text.training)
+        net.load_state_dict(self.state)
         rule = optim.SGD(net.parameters(), lr=RATE)
         with sv.Run(net, loss, rule, (self.x, self.targets), engine=engine, dtype="float64") as run:
             assert run.engine.name == engine
