@@ -818,10 +818,9 @@ Values.clamp = _clamp  # type: ignore[attr-defined]
 
 
 def _missing(array: Any) -> Any:
-    raise AttributeError  # so that `ABSENT` says what there is instead
+    """Raise AttributeError, so that `ABSENT` says what there is instead."""
+    raise AttributeError
 
 
 for _name in ("repeat", "sort"):  # NumPy's methods, which PyTorch's of the same name are not
     setattr(Values, _name, property(_missing))
-
-Many.broadcast = partial(Values.__array_ufunc__, values([], (0,)))

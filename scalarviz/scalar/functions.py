@@ -336,8 +336,6 @@ def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[st
     """Apply NumPy's `ufunc` to Values; TypeMismatchError if there is no such operation, or for an array method."""
     if any(isinstance(operand, Many) for operand in operands):
         return NotImplemented  # it calls back for each element
-    if any(getattr(operand, "ndim", 0) for operand in operands):
-        return Many.broadcast(ufunc, method, *operands, **options)
     name = ufunc.__name__
     if name in ("equal", "not_equal") and method == "__call__" and not options:
         a, b = operands if isinstance(operands[0], Value) else operands[::-1]
@@ -347,6 +345,11 @@ def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[st
         raise TypeMismatchError(
             f"np.{asked} of a Value{' with options' if options else ''} is not supported; use np.{listing(OPERATIONS)}"
             ", sv.sin, sv.dot and the like, or add an operation with sv.register"
+        )
+    if any(getattr(operand, "ndim", 0) for operand in operands):
+        raise TypeMismatchError(
+            f"np.{name} of a Value and an array: a Value is one number. Write sv.stack([value]) * array, or [x * value "
+            "for x in array]"
         )
     return apply(kernel(OPERATIONS[name]), *operands)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -55,9 +55,6 @@ class Many:
     """Base of operands with many numbers: ``value * many``, and the functions, leave the work to them."""
 
     __slots__ = ()
-
-    broadcast: ClassVar[Callable[..., Any]]
-    """NumPy's ufuncs of numbers in arrays and Values; the array of Values sets it."""
 
     def each(self, name: str, *operands: Any) -> Any:
         """Apply the operation `name` of the table elementwise to its operands; this object is one of them."""

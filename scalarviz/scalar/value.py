@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
-import numpy as np
-
 from ..arguments import Absent, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
@@ -483,7 +481,7 @@ def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Va
     if not isinstance(a, Value):
         a = as_value(a)
     if not isinstance(b, Value):
-        if isinstance(b, _ARRAYS) and getattr(b, "ndim", True):
+        if isinstance(b, Many):
             return NotImplemented  # type: ignore[no-any-return]
         b = as_value(b)
     if tracing._threads and tracing.current_mode() is not None:
@@ -530,5 +528,4 @@ for _name, _refuse in REFUSED.items():
     setattr(Value, _name, _refuse)
 
 _new = Value.__new__
-_ARRAYS = (Many, np.ndarray)
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

@@ -93,7 +93,8 @@ sv.<clip where>(1.0, 2.0, _) | *NO_NUMBERS
 sv.<mean min max logsumexp softmax log_softmax>(_) | [], *NO_SEQUENCES, ['a']
 sv.<cat stack>([w.value, _]) | None, 'a', {}, [[1.0], 2.0]
 sv.<cat stack>(_) | None, 3, []
-sv.<cat stack>([[1.0, 2.0], [3.0, 4.0]], dim=_) | None, 2, 1.5, 'a', True
+sv.cat([[1.0, 2.0], [3.0, 4.0]], dim=_) | 2, 1.5, 'a', True
+sv.stack([[1.0, 2.0], [3.0, 4.0]], dim=_) | None, 2, 1.5, 'a', True
 nn.<ReLU Tanh Sigmoid Identity>() ; nn.<L1Loss BCELoss CrossEntropyLoss>('mean')
 nn.<L1Loss BCELoss MSELoss HuberLoss>('mean')([0.5, 0.2], [0.1, 0.9])
 optim.<SGD Adam AdamW>(w.loop.parameters(), <lr weight_decay>=_) | *HYPER
