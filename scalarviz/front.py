@@ -38,7 +38,7 @@ ABSENT = {
                     "a Run takes data=(X, Y) and batch_size=, or PyTorch's loaders and data sets"),
     **dict.fromkeys(("randint", "randperm", "tril", "triu", "zeros_like"), _ARRAYS),
     **dict.fromkeys(("flatten", "reshape", "squeeze", "transpose", "argmax", "norm", "var", "std"),
-                    "use np.array(list_of_values), which has reshape, T, mean and more"),
+                    "it is a method of arrays, such as x.flatten(1), x.transpose(-2, -1), x.var(-1)"),
     **{name: f"use nn.{name}" for name in nn.__all__}, "F": "write import scalarviz.nn.functional as F",
     "fit": "use sv.Run(net, loss, optimizer, data=(X, Y)).step(100)", "clamp": "use sv.clip(value, low, high)",
     "manual_seed": "use nn.init.manual_seed(0), or seed= of a layer",

@@ -160,9 +160,8 @@ class GPT(nn.Module):
 
 def next_letter(logits: Any, targets: Any) -> Any:
     """The mean of ``-log(probability)`` over a word; `targets` holds the letters, then the share of each."""
-    letters, shares = targets.chunk(2, -1)
-    one = nn.CrossEntropyLoss()
-    return shares @ [one(row, letter) for row, letter in zip(logits, letters, strict=True)]
+    half, one = len(targets) // 2, nn.CrossEntropyLoss()
+    return sv.dot(targets[half:], [one(row, letter) for row, letter in zip(logits, targets[:half], strict=True)])
 
 
 def weights_of(tokens: int, context: int, embd: int, layers: int) -> int:

@@ -70,6 +70,8 @@ class Outputs(np.ndarray[Any, Any]):
 def _along(name: str) -> Callable[..., Any]:
     def along(self: Outputs, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         given = {"axis": dim, **({"keepdims": True} if keepdim else {}), **numpy}
+        if name in ("std", "var"):
+            given.setdefault("ddof", 1)  # as in PyTorch; np.std(x) gives its own
         found = getattr(np.ndarray, name)(self, **given)
         paired = dim is not None and name in PAIRS
         return Extremes(found, partial(getattr(self, f"arg{name}"), dim, keepdim)) if paired else found
@@ -78,7 +80,7 @@ def _along(name: str) -> Callable[..., Any]:
 
 
 PAIRS = ("max", "min")
-for _name in ("argmax", "argmin", "mean", "sum", *PAIRS):
+for _name in ("argmax", "argmin", "mean", "std", "sum", "var", *PAIRS):
     setattr(Outputs, _name, _along(_name))
 
 

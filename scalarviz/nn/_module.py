@@ -220,7 +220,8 @@ class Module:
         returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
         """
         depth = getattr(_FORWARDS, "depth", 0)
-        axes = getattr(inputs[0], "ndim", 0) if depth == 0 and len(inputs) == 1 else 0
+        alone = depth == 0 and len(inputs) == 1 and not any(hasattr(x, "ndim") for x in named.values())
+        axes = getattr(inputs[0], "ndim", 0) if alone else 0
         if type(axes) is int and axes > 1 and not isinstance(inputs[0], Many):
             from ._batch import batch_outputs
 
@@ -636,7 +637,11 @@ def _explain(error: TypeError | ValueError) -> None:
     if isinstance(error, ScalarvizError) or hasattr(error, "__notes__"):
         return
     if "values to unpack" in text:
-        error.add_note("A sample has no batch axis: write T, C = x.shape[-2:], which means the same in PyTorch.")
+        sides = text.rpartition("got ")[2].rstrip(")")
+        error.add_note(
+            f"A sample has no batch axis. For x.shape, name its sides alone and count them from the end, as in T, C = "
+            f"x.shape[-2:]; here are {sides}. An array of two or more axes is a batch: one sample is net(x.tolist())."
+        )
     elif "forward() missing" in text:
         error.add_note(ONE_INPUT)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import module_names
 from ..errors import InputError, shown
-from ..scalar.array import TORCH, each, log_softmax, product, row_of, softmax
+from ..scalar.array import TORCH, each, last, log_softmax, product, row_of, softmax
 from ..scalar.nested import shape_of
 from . import _activations, _classes, _conv, _losses, _shape
 from ._absent import NAMES
@@ -27,7 +27,11 @@ def _layer(kind: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(x: Any, *arguments: Any, inplace: bool = False, **named: Any) -> Any:
         layer = kind(*arguments, **named)
-        return layer.forward(as_input(x, layer))
+        made = layer.forward(as_input(x, layer))
+        if not inplace:
+            return made
+        x[...] = made
+        return x
 
     call.__doc__ = f"Return ``nn.{kind.__name__}(...)(x)``; further arguments are the layer's."
     return call
@@ -75,8 +79,7 @@ def embedding(input: Any, weight: Any) -> Any:
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Return ``nn.Dropout(p)(input)`` in training, else the input; pass ``training=self.training``."""
-    layer = _shape.Dropout(p)
-    return layer.forward(as_input(input, layer)) if training else input
+    return _layer(_shape.Dropout)(input, p, inplace=inplace) if training else input
 
 
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
@@ -87,9 +90,10 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     return made if bias is None else each("add", made, bias)
 
 
-def normalize(input: Any, p: float = 2.0, dim: int = -1, eps: float = 1e-12) -> Any:
-    """Return the input divided by its norm along `dim`, which counts as at least `eps`."""
+def normalize(input: Any, p: float = 2.0, dim: int | None = None, eps: float = 1e-12) -> Any:
+    """Return the input divided by its norm along `dim`, which counts as at least `eps`; a row needs no `dim`."""
     row = row_of(input) if isinstance(input, list) else input
+    dim = last(row, dim, "normalize")
     return row / each("maximum", row.norm(p, dim, keepdim=True), eps)
 
 

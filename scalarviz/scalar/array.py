@@ -122,13 +122,13 @@ class TensorWords(Many):
         """Return the index of the smallest number, or the indices along `dim`."""
         return _places(np.argmin, self, dim, keepdim, numpy)
 
-    def softmax(self, dim: int = -1) -> Any:
-        """Return shares along `dim` that add up to 1."""
-        return each_lane(self, functions.shares, "softmax", dim)
+    def softmax(self, dim: int | None = None) -> Any:
+        """Return shares along `dim` that add up to 1; a row needs no `dim`."""
+        return each_lane(self, functions.shares, "softmax", last(self, dim, "softmax"))
 
-    def log_softmax(self, dim: int = -1) -> Any:
+    def log_softmax(self, dim: int | None = None) -> Any:
         """Return the logarithms of :meth:`softmax`."""
-        return each_lane(self, functions.log_shares, "log_softmax", dim)
+        return each_lane(self, functions.log_shares, "log_softmax", last(self, dim, "log_softmax"))
 
     def norm(self, p: float = 2, dim: Any = None, keepdim: bool = False) -> Any:
         """Return the root of the sum of squares of all numbers, or along `dim`; with `p` 1 the sum of absolutes."""
@@ -235,9 +235,11 @@ class TensorWords(Many):
         """Return a copy with `number` where `mask` is true. The mask holds booleans or 0 and 1, and is broadcast."""
         if isinstance(mask, Many):
             return each("where", mask, number, self)
-        found = self.as_values().copy()
+        found, flags = self.as_values().copy(), np.asarray(mask, bool)
+        while flags.ndim > found.ndim and len(flags) == 1:  # PyTorch's batch axis, and more
+            flags = flags[0]
         try:
-            found[np.broadcast_to(np.asarray(mask, bool), tuple(found.shape))] = float(number)
+            found[np.broadcast_to(flags, tuple(found.shape))] = float(number)
         except ValueError:
             shapes = f"{np.shape(mask)} for an array of shape {tuple(found.shape)}"
             raise InputError(f".masked_fill: the mask has the shape {shapes}") from None
@@ -313,6 +315,13 @@ def dimensions(array: Any, dim: Any, name: str, ndim: int | None = None) -> tupl
             f".{name}(dim): give each dimension of the shape {tuple(array.shape)} at most once, got {shown(dim)}"
         )
     return found
+
+
+def last(array: Any, dim: int | None, name: str) -> int:
+    """Return `dim`, by default the only dimension of a row; InputError if it is missing and there are several."""
+    if dim is None and len(tuple(array.shape)) > 1:
+        raise InputError(f"{name}: give dim, such as dim=-1 for the last dimension of the shape {tuple(array.shape)}")
+    return -1 if dim is None else dim
 
 
 def one_dimension(array: Any, dim: Any, name: str) -> int:
@@ -446,7 +455,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         return each(OPERATIONS[name], *operands)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        found: Any = super().__array_function__(function, types, args, options)
+        found: Any = super().__array_function__(function, types, _bare(args), options)
         if not isinstance(found, np.ndarray) or found.dtype != object:
             return found
         kind = next((t for t in types if getattr(t, "of_sample", False)), Values)
@@ -475,8 +484,9 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             return super().__getitem__(index)
         except Exception as error:  # NumPy raises many kinds
             kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
-            shape = tuple(self.shape)
-            raise kind(f"index [{shown(index)}] of Values of shape {shape}: {error!s:.200}") from None
+            hint = "; choose with sv.where(condition, a, b) or x.masked_fill(mask, number)"
+            words = f"{error!s:.200}{hint if isinstance(index, Many) else ''}"
+            raise kind(f"index [{shown(index)}] of Values of shape {tuple(self.shape)}: {words}") from None
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Replace elements by Values or numbers; results computed from the old ones stay as they are."""
@@ -540,6 +550,13 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     def __float__(self) -> float:
         return float(only(self, "float()"))
+
+
+def _bare(x: Any) -> Any:
+    """Return the arguments of a NumPy function with its arrays as `Values`: its own words count the array's axes."""
+    if isinstance(x, list | tuple):
+        return type(x)([_bare(part) for part in x])
+    return np.ndarray.view(x, Values) if isinstance(x, Values) else x
 
 
 class Size(int):
@@ -659,15 +676,15 @@ def product(a: Any, b: Any) -> Any:
     return values(sums, shape).view(kind) if shape else sums[0]
 
 
-def cat(rows: Sequence[Any], dim: int = -1) -> Any:
-    """Return arrays joined along `dim`, by default the last one: rows side by side.
+def cat(rows: Sequence[Any], dim: int | None = None) -> Any:
+    """Return arrays joined along `dim`: rows side by side.
 
     Parameters
     ----------
     rows : sequence of arrays of Values, Parameters, lists of numbers
         A single Value is a row of one.
     dim : int
-        Of an array inside ``forward`` it counts from the end, as PyTorch's 0 is the batch there.
+        Rows need none. Of an array inside ``forward`` it counts from the end, as PyTorch's 0 is the batch there.
 
     Raises
     ------
@@ -694,12 +711,13 @@ def stack(rows: Sequence[Any], dim: int = 0) -> Any:
     return _joined(rows, dim, "stack", 1)
 
 
-def _joined(rows: Sequence[Any], dim: int, name: str, more: int) -> Any:
+def _joined(rows: Sequence[Any], dim: int | None, name: str, more: int) -> Any:
     if not isinstance(rows, list | tuple) or not rows:
         raise InputError(f"{name} takes a list of arrays, {name}([a, b]); got {shown(rows)}")
     given = [as_objects(x, name) for x in rows]
     kind = _kind(rows, given)
     parts = [np.atleast_1d(x) for x in given] if more == 0 else given
+    dim = dim if more else last(given[0], dim, name)
     place = dimensions(given[0].view(kind), (dim,), name, max(parts[0].ndim + more, 1))[0]
     try:
         found = (np.stack if more else np.concatenate)(parts, axis=place)
@@ -709,14 +727,14 @@ def _joined(rows: Sequence[Any], dim: int, name: str, more: int) -> Any:
     return values([as_value(x) for x in found.ravel().tolist()], found.shape).view(kind)
 
 
-def softmax(xs: Any, dim: int = -1) -> Any:
+def softmax(xs: Any, dim: int | None = None) -> Any:
     """Return ``exp(x) / sum(exp(xs))`` for each of `xs`: shares along `dim` that add up to 1.
 
     Parameters
     ----------
     xs : sequence or array of Values and numbers
     dim : int
-        The dimension whose numbers share; by default the last one.
+        The dimension whose numbers share; a row needs none.
 
     Returns
     -------
@@ -737,7 +755,7 @@ def softmax(xs: Any, dim: int = -1) -> Any:
     return _lanes(xs, "softmax").softmax(dim)
 
 
-def log_softmax(xs: Any, dim: int = -1) -> Any:
+def log_softmax(xs: Any, dim: int | None = None) -> Any:
     """Return the logarithms of :func:`softmax`, ``x - log(sum(exp(xs)))``; the arguments are the same.
 
     Examples

@@ -162,7 +162,7 @@ def leaky_relu(x: Operand, slope: Operand = 0.01) -> Value:
     return apply(kernel("leaky_relu"), x, slope)
 
 
-def sum(xs: Iterable[Operand]) -> Value:
+def sum(xs: Iterable[Operand] | Any, *dims: Any, **named: Any) -> Value:
     """Return the sum of `xs` as one node (0 if empty).
 
     Raises
@@ -171,12 +171,12 @@ def sum(xs: Iterable[Operand]) -> Value:
         `xs` is no sequence of Values and numbers.
     """
     if isinstance(xs, Many):
-        return xs.reduced("sum")  # type: ignore[no-any-return]
+        return xs.sum(*dims, **named)  # type: ignore[attr-defined,no-any-return]
     terms = _operands("sum", xs)
     return dot([Value(1.0)] * len(terms), terms)
 
 
-def mean(xs: Iterable[Operand]) -> Value:
+def mean(xs: Iterable[Operand] | Any, *dims: Any, **named: Any) -> Value:
     """Return the mean of `xs`: their sum divided by their number.
 
     Raises
@@ -192,7 +192,7 @@ def mean(xs: Iterable[Operand]) -> Value:
     3.0
     """
     if isinstance(xs, Many):
-        return xs.reduced("mean")  # type: ignore[no-any-return]
+        return xs.mean(*dims, **named)  # type: ignore[attr-defined,no-any-return]
     values = values_of("mean", xs)
     return sum(values) / len(values)
 

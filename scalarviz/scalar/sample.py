@@ -53,7 +53,7 @@ class Sample(Values):
         return self.T
 
     def reshape(self, *shape: Any, **numpy: Any) -> Any:
-        first = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+        first = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         batch = bool(first) and isinstance(first[0], BatchSize)
         if batch or (len(first) > 1 and first[0] == -1 and prod(first[1:]) == int(self.size)):
             first = first[1:]  # the batch stays as it is
@@ -99,8 +99,9 @@ class Sides(tuple[int, ...]):
             begin, end = index.start, index.stop
             if (begin is not None and begin >= 0) or (end is not None and end >= 0):
                 raise InputError(
-                    f"x.shape[{_index_words(index)}] counts PyTorch's batch axis; a sample here has the shape {self}: "
-                    "count from the end, such as x.shape[-2:], which means the same in both"
+                    f"x.shape[{_index_words(index)}] counts PyTorch's batch axis; a sample here has the shape "
+                    f"{tuple(self)}: count from the end, such as x.shape[{(begin or 1) - len(self) - 1}:], which means "
+                    "the same in both"
                 )
         elif index == 0:
             return BatchSize()

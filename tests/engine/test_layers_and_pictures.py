@@ -201,7 +201,7 @@ def test_what_is_not_the_largest_gets_0_whatever_comes_from_above(name, twice):
 
     def root(outputs, targets):
         pooled = len(outputs) - twice * x.size
-        return sv.sum([o.sqrt() for o in outputs[:pooled]] + outputs[pooled:])
+        return sv.sum([*outputs[:pooled].sqrt(), *outputs[pooled:]])
 
     found = {}
     for engine, samples in [("objects", 1), ("numpy", 3), ("numba", 1), ("numba", 3), ("numba", 40)]:

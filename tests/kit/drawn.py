@@ -7,16 +7,9 @@ import numpy as np
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.scalar import function
-
-from .nested import flat
-from .networks import each
+from scalarviz.scalar.array import row_of
 
 BATCHES = (1, 2, 3, 5, 8, 9, 16, 17, 33)
-
-
-def shape_of(parts):
-    """The sides of nested lists."""
-    return (len(parts), *shape_of(parts[0])) if isinstance(parts, list) else ()
 
 
 class Drawn(nn.Module):
@@ -24,32 +17,33 @@ class Drawn(nn.Module):
 
     def __init__(self, draw, shape):
         self.draw, self.moves, self.used = draw, [], []
-        made = [each(sv.Value, np.zeros(shape).tolist())]
+        made = [row_of(np.zeros(shape))]
         for _ in range(draw.randint(2, 7)):
             self.moves.append(self.move(made))
             made.append(self.moves[-1](made))
-        self.last = nn.Linear(len(flat(made[-1])), draw.randint(1, 5), seed=draw.randrange(99))
+        self.last = nn.Linear(made[-1].size, draw.randint(1, 5), seed=draw.randrange(99))
 
     def forward(self, x):
         made = [x]
         for move in self.moves:
             made.append(move(made))
-        return self.last(flat(made[-1]))
+        return self.last(made[-1].flatten())
 
     def move(self, made):
         """A step as a function of all that was made before."""
         at = len(made) - 1 if self.draw.random() < 0.8 else self.draw.randrange(len(made))
-        shape = shape_of(made[at])
-        alike = [k for k, other in enumerate(made) if shape_of(other) == shape and k != at]
+        shape = made[at].shape
+        alike = [k for k, other in enumerate(made) if other.shape == shape and k != at]
         if alike and self.draw.random() < 0.3:
             other, both = self.draw.choice(alike), self.draw.choice([lambda a, b: a + b, lambda a, b: a * b])
-            return lambda made: each(both, made[at], made[other])
+            return lambda made: both(made[at], made[other])
         if self.draw.random() < 0.3:
             name = self.draw.choice(["tanh", "sigmoid", "relu", "softplus", "sin", "square"])
-            return lambda made: each(lambda v: getattr(v, name)(), made[at])
+            return lambda made: getattr(made[at], name)()
         if len(shape) == 1 and shape[0] > 2 and self.draw.random() < 0.3:
             cut = self.draw.randrange(1, shape[0])
-            return self.draw.choice([lambda made: made[at][cut:] + made[at][:cut], lambda made: made[at][cut:]])
+            turned = lambda made: sv.cat([made[at][cut:], made[at][:cut]])  # noqa: E731
+            return self.draw.choice([turned, lambda made: made[at][cut:]])
         module = self.module(shape)
         return lambda made: module(made[at])
 

@@ -55,13 +55,6 @@ class Network:
         return random.normal(size=(count, *self.shape))
 
 
-def each(function: Callable[..., Any], *parts: Any) -> Any:
-    """`function` of the Values at the same place in nested lists, or of whole tensors: one forward serves both."""
-    if isinstance(parts[0], list | tuple):
-        return [each(function, *below) for below in zip(*parts, strict=True)]
-    return function(*parts)
-
-
 def row(*layers: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A Sequential of layers, each a function of the namespace that has them."""
     return lambda space: space.Sequential(*(layer(space) for layer in layers))
@@ -85,7 +78,7 @@ def residual(space: Any) -> Any:
             self.a, self.b = space.Linear(3, 3), space.Linear(3, 3)
 
         def forward(self, x: Any) -> Any:
-            return each(lambda p, q, r: p.tanh() + q.sigmoid() + r, self.a(x), self.b(x), x)
+            return self.a(x).tanh() + self.b(x).sigmoid() + x
 
     return Residual()
 
@@ -99,7 +92,7 @@ def tied(space: Any) -> Any:
             self.layer = space.Linear(3, 3)
 
         def forward(self, x: Any) -> Any:
-            return self.layer(each(lambda v: v.tanh(), self.layer(x)))
+            return self.layer(self.layer(x).tanh())
 
     return Tied()
 
@@ -150,16 +143,14 @@ def attention(space: Any) -> Any:
             self.norm, self.head = space.LayerNorm(4), space.Linear(4, WORDS)
 
         def forward(self, x: Any) -> Any:
-            before = ~np.tri(3, dtype=bool)
-            if space is nn:
-                x = each(lambda a, b: a + b, self.word(x), self.place([0, 1, 2]))
-                read, _ = self.heads(x, x, x, attn_mask=before)
-                return self.head(self.norm(each(lambda a, b: a + b, x, read))[-1])
-            import torch
+            places, before = np.arange(3), ~np.tri(3, dtype=bool)
+            if space is not nn:
+                import torch
 
-            x = self.word(x) + self.place(torch.arange(3))
-            read, _ = self.heads(x, x, x, attn_mask=torch.tensor(before))
-            return self.head(self.norm(x + read)[:, -1])
+                places, before = torch.tensor(places), torch.tensor(before)
+            x = self.word(x) + self.place(places)
+            read, _ = self.heads(x, x, x, attn_mask=before)
+            return self.head(self.norm(x + read)[..., -1, :])
 
     return Reader()
 

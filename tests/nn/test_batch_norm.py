@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from kit.networks import each
 from kit.runs import ENGINES
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError
@@ -31,8 +30,8 @@ def twice(layers, **given):
 
         def forward(self, x):
             first = self.norm(self.one(x))
-            second = self.norm(self.two(each(lambda v: v.tanh(), first)))
-            return self.out(each(lambda a, b: a + b, first, second))
+            second = self.norm(self.two(first.tanh()))
+            return self.out(first + second)
 
     return Twice()
 

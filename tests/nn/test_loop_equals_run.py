@@ -384,3 +384,30 @@ def test_names_of_a_sequential_are_pytorchs(torch):
     with Run(ours, nn.MSELoss(), optim.SGD(ours.parameters(), lr=0.1), (np.ones((2, 3)), np.ones((2, 2)))) as run:
         run.change(activation="relu")
         assert isinstance(ours.act, nn.ReLU)
+
+
+def test_words_that_a_newcomer_typed(torch):
+    net, x = Written(lambda h: h), np.random.default_rng(0).normal(size=(6, 3))
+    theirs = torch.tensor(np.asarray(net(x)))
+    for dim in (None, 0, -1):  # outputs of a batch: PyTorch's count less one; np.std divides by the count
+        np.testing.assert_allclose(net(x).std(dim), theirs.std(dim), rtol=1e-12)
+    np.testing.assert_allclose(np.std(net(x), axis=0), theirs.numpy().std(0), rtol=1e-12)
+
+    def in_place(h):
+        nn.functional.relu(h, inplace=True)
+        return h
+
+    np.testing.assert_array_equal(Written(in_place)(x), np.maximum(net(x), 0))
+    for same in (lambda h: h.view(h.shape), lambda h: h.reshape(h.size()), lambda h: np.flip(np.flip(h, -1), -1)):
+        np.testing.assert_array_equal(Written(same)(x), net(x))
+    np.testing.assert_allclose(Written(lambda h: np.average(h, -1))(x), np.asarray(net(x)).mean(-1), rtol=1e-12)
+    np.testing.assert_allclose(Written(lambda h: sv.mean(h, dim=-1))(x), np.asarray(net(x)).mean(-1), rtol=1e-12)
+    pictures = np.random.default_rng(1).normal(size=(2, 5, 3))
+    mask = np.tri(5, 4)[None, None] == 0  # with PyTorch's batch axis, and one more
+    wanted = np.where(mask[0], -1.0, net(pictures))
+    np.testing.assert_array_equal(Written(lambda h: h.masked_fill(mask, -1.0))(pictures), wanted)
+    for asked in (nn.functional.softmax, nn.functional.normalize, lambda h: sv.cat([h, h])):
+        with pytest.raises(InputError, match="give dim, such as dim=-1"):
+            Written(asked)(pictures)
+    with pytest.raises(sv.ScalarvizError, match=r"sv\.where\(condition, a, b\)"):
+        Written(lambda h: h[h < 0])(x)

@@ -12,7 +12,7 @@ import scalarviz as sv
 from kit.commands import make_scene
 from kit.edits import CHANGES, EDITS, MOVES
 from kit.learning import LOSSES
-from kit.networks import NETWORKS, each
+from kit.networks import NETWORKS
 from kit.refusals import refusals
 from kit.runs import bits, make_data, make_run
 from scalarviz import Run, nn, optim
@@ -39,7 +39,7 @@ class Centred(nn.Module):
         self.layer, self.norm = nn.Linear(3, 3, seed=3), nn.BatchNorm1d(3)
 
     def forward(self, x):
-        return each(lambda v: v.tanh(), self.norm(self.layer(x)))
+        return self.norm(self.layer(x)).tanh()
 
 
 EVERY = [*NETWORKS, "centred"]

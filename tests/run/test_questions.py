@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kit.networks import each
 from kit.refusals import refusals
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Run, nn, optim
@@ -65,7 +64,7 @@ class Around(nn.Module):
 
     def forward(self, x):
         sums = self.first(x)
-        return self.last(each(lambda a, b: a + b, self.relu(sums), sums))
+        return self.last(self.relu(sums) + sums)
 
 
 def bent(kind):
