@@ -347,7 +347,7 @@ class BatchNorm(Norm):
     def forward(self, x: Any) -> Any:
         shape = shape_of(x)
         by_batch = not self._has_running() or self.training  # `training` is read only if it matters
-        if tracing.active() is not None:
+        if tracing.active() is not None or (not by_batch and getattr(x, "of_sample", False)):
             if not self._is_sample(shape):
                 raise InputError(f"{self._titled()} takes a sample of shape {self._shape_words()}, got {shape}")
             return self._normalise(x, (1, *shape), by_batch).reshape(shape)

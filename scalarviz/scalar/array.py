@@ -51,6 +51,17 @@ class TensorWords(Many):
     def item_value(self) -> Value:
         return only(self.as_values(), "a number")
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), options: Any = None) -> Any:
+        """Let PyTorch's functions of tensors, such as ``torch.relu(row)``, mean ours of the same name."""
+        name = str(getattr(function, "__name__", function)).strip("_")
+        named = {key: option for key, option in (options or {}).items() if option is not None and key[0] != "_"}
+        kind = type(args[0]) if args and isinstance(args[0], TensorWords) else Values
+        ours = TORCH.get(name) or getattr(kind, name, None)
+        if ours is None:
+            raise TypeMismatchError(f"torch.{name} of an array of Values is not supported; use its methods, or sv.nn")
+        return ours(*args, **named)
+
     def matmul(self, other: Any) -> Any:
         """Return ``self @ other``."""
         return self @ other
@@ -377,6 +388,8 @@ def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, d
 def flattened(array: Any, start: int, end: int) -> Any:
     """Return an array with the dimensions from `start` to `end` as one; of a sample, 1 is the first dimension."""
     sides = tuple(array.shape) or (1,)
+    if array.of_sample and start == 0 and end != -1:
+        array.refuse_batch("flatten", 0, array.ndim)
     own = array.of_sample and start != 0  # x.flatten(1) leaves PyTorch's batch as it is
     first, last = (d - own if d > 0 else d + len(sides) if d < 0 else 0 for d in (start, end))
     if not 0 <= first <= last < len(sides):
@@ -444,6 +457,8 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             )
         if ufunc is np.matmul:
             return product(*operands)
+        if ufunc is np.positive:
+            return self.copy()
         name = ufunc.__name__
         if name == "add" and any(type(x) in (list, tuple) for x in operands):
             raise TypeMismatchError(f"+ of a list and a row of Values: {JOIN}, or list.extend(row)")
@@ -462,16 +477,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         if type(found) is kind:
             return found
         return values([as_value(x) for x in found.ravel().tolist()], found.shape).view(kind)
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), options: Any = None) -> Any:
-        """Let PyTorch's functions of tensors, such as ``torch.relu(row)``, mean ours of the same name."""
-        name = str(getattr(function, "__name__", function)).strip("_")
-        named = {key: option for key, option in (options or {}).items() if option is not None and key[0] != "_"}
-        ours = TORCH.get(name) or getattr(cls, name, None)
-        if ours is None:
-            raise TypeMismatchError(f"torch.{name} of an array of Values is not supported; use its methods, or sv.nn")
-        return ours(*args, **named)
 
     def __iter__(self) -> Any:
         return iter(self.tolist() if self.ndim == 1 else [self[i] for i in range(len(self))])
@@ -657,8 +662,8 @@ def _kind(operands: Sequence[Any], given: list[Objects]) -> type[Values]:
 
 def product(a: Any, b: Any) -> Any:
     """Return ``a @ b``, in NumPy's sense; each number is its own weighted sum."""
-    given = [as_objects(a, "@"), as_objects(b, "@")]
-    kind, (left, right) = _kind((a, b), given), given
+    left, right = as_objects(a, "@"), as_objects(b, "@")
+    kind = _kind((a, b), [])
     if not (left.ndim and right.ndim) or left.shape[-1] != right.shape[-2 if right.ndim > 1 else 0]:
         raise InputError(
             f"@ cannot multiply the shapes {left.shape} and {right.shape}: the last dimension of the left operand must "

@@ -52,17 +52,35 @@ class Sample(Values):
     def t(self) -> Any:
         return self.T
 
+    def dim(self) -> int:
+        raise InputError(
+            ".dim() counts PyTorch's batch axis, .numel() its numbers too; use len(x.shape) or x.shape[-1]"
+        )
+
+    numel = dim
+
     def reshape(self, *shape: Any, **numpy: Any) -> Any:
         first = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         batch = bool(first) and isinstance(first[0], BatchSize)
-        if batch or (len(first) > 1 and first[0] == -1 and prod(first[1:]) == int(self.size)):
-            first = first[1:]  # the batch stays as it is
+        if not batch and len(first) > 1 and first[0] == -1:
+            batch = prod(first[1:]) == int(self.size)
+            if not batch:
+                raise InputError(
+                    f".view{first} would join PyTorch's batch axis with others; write .view(x.size(0), -1, "
+                    f"{', '.join(map(str, first[1:]))}), which means the same in both"
+                )
+        first = first[1:] if batch else first  # the batch stays as it is
         return super().reshape(tuple(first), **numpy)
 
     def permute(self, *dims: Any) -> Any:
         order = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
         if len(order) == self.ndim + 1 and order[0] == 0:  # the batch stays first
             order = tuple(d - 1 if d > 0 else d for d in order[1:])
+        elif any(d >= 0 for d in order):
+            raise InputError(
+                f".permute{order} counts PyTorch's batch axis; leave it first, as in .permute(0, ...), or write "
+                ".transpose(-2, -1), which means the same in both"
+            )
         return super().permute(*order)
 
     def __getitem__(self, index: Any) -> Any:
@@ -74,6 +92,10 @@ class Sample(Values):
         super().__setitem__(index, numbers)
 
     def _refuse_index(self, index: Any) -> None:
+        if index is None or (isinstance(index, tuple) and index and index[0] is None):
+            raise InputError(
+                "x[None] would stand before PyTorch's batch axis; write x[..., None, :], which means the same in both"
+            )
         if isinstance(index, tuple) and len(index) > 1 and isinstance(index[0], slice) and index[0] == slice(None):
             rest = [_index_words(part) for part in index[1:]]
             behind = [":"] * (self.ndim - sum(part is not None for part in index[1:]))
