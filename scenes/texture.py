@@ -1,9 +1,9 @@
 """A network learns a photograph, pixel by pixel, and paints it.
 
 The input is a place (x, y), encoded as twelve waves from coarse to fine. The output is the colour there. Without the
-waves, the network paints a blur: on scikit-image's astronaut (512 x 512), 1,000 steps reach 19.2 dB with ``--encoding
-sin`` and 14.3 dB with ``--encoding none`` (peak signal-to-noise ratio; more is better). The default of 5,000 steps
-reaches 21.3 dB.
+waves, the network paints a blur: on scikit-image's astronaut (512 x 512), 1,000 steps reach 19 dB with ``--encoding
+sin`` and 14 dB with ``--encoding none`` (peak signal-to-noise ratio; more is better). The default of 5,000 steps
+reaches 21 dB.
 """
 
 from __future__ import annotations
