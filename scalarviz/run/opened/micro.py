@@ -800,7 +800,8 @@ class Walk:
         if terms.count < 2:
             return step
         parts = terms.products.tolist()
-        factors = (*parts, value - fsum(parts)) if terms.count > len(parts) else tuple(parts)
+        rest = value - fsum(parts) if all(parts) else 0.0  # the largest are listed: where one is 0, so are all others
+        factors = (*parts, rest) if terms.count > len(parts) else tuple(parts)
         which = int(np.flatnonzero(step.weights == index)[0])
         return replace(step, op=TERMS, factors=factors, value=value, numbers=added(factors, value), column=which)
 

@@ -307,8 +307,8 @@ class Sentences:
             factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
             return product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
         if told is not None:
-            read = self._opened.terms(index, len(self._word) or 1).products  # the largest, so those that are 0 last
-            letters = self._summed(made.terms, len(self._word) - int(np.count_nonzero(read)))
+            known = 0.0 in told.factors  # the largest terms are listed: where one is 0, so are those left out
+            letters = self._summed(made.terms, (len(self._word) - int(np.count_nonzero(told.factors))) * known)
             return _equation(f"{letters} δ · x = g", told.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
         return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)

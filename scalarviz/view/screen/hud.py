@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ...mistakes.block import HARMLESS
+from ...mistakes import HARMLESS
 from ...run.core.frame import Frame, Tensor
 from ...run.core.optimizer import loss_scale_state
 from ...scalar import mistaken
