@@ -6,14 +6,16 @@ each channel. `AdaptiveAvgPool1d` and `AdaptiveAvgPool2d` take the means of a fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ..checks import flag, integer
+from ..checks import flag
 from ..errors import InputError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions
@@ -26,42 +28,22 @@ from ._linear import count
 from ._module import Module
 from ._parameter import Parameter, check_size
 
-Pair = tuple[int, int]
 Sides = tuple[int, ...]
 Size = int | Sides
-Border = tuple[Pair, Pair]
-"""The numbers of border rows and columns, each before and after."""
 WIDEST = 1 << 16
 """The largest window, stride or border: every position is visited one by one."""
 
 
-def pair(given: Any, what: str, least: int) -> Pair:
-    sides = tuple(given) if isinstance(given, tuple | list) else (given, given)
+def sides_of(given: Any, what: str, least: int, dimensions: int) -> Sides:
+    """Return a size with one number for each dimension."""
+    sides = tuple(given) if isinstance(given, tuple | list) else (given,) * dimensions
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sides)
-    if len(sides) != 2 or not whole or min(sides) < least:
-        raise InputError(
-            f"{what} must be a whole number >= {least} or a pair of them (rows, columns), got {shown(given)}"
-        )
+    if len(sides) != dimensions or not whole or min(sides) < least:
+        several = " or a pair of them (rows, columns)" if dimensions == 2 else ""
+        raise InputError(f"{what} must be a whole number >= {least}{several}, got {shown(given)}")
     if max(sides) > WIDEST:
         raise InputError(f"{what} is {shown(given)}, too wide for any picture; give at most {WIDEST}")
-    return int(sides[0]), int(sides[1])
-
-
-def sides_of(given: Any, what: str, least: int, dimensions: int) -> tuple[int, ...]:
-    if dimensions == 2:
-        return pair(given, what, least)
-    one = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
-    return (integer(what, one, least, WIDEST),)
-
-
-def plane_sides(sides: tuple[int, ...], other: int) -> Pair:
-    """Return sizes as (rows, columns); with one dimension `other` stands for the rows."""
-    return (other, sides[0]) if len(sides) == 1 else (sides[0], sides[1])
-
-
-def planes_of(x: Any, dimensions: int) -> Any:
-    """Return the channels as lists of rows; with one dimension each is a single row."""
-    return [[channel] for channel in x.tolist()] if dimensions == 1 else x.tolist()
+    return tuple(map(int, sides))
 
 
 def brief(sides: Any) -> str:
@@ -69,22 +51,15 @@ def brief(sides: Any) -> str:
     return str(sides[0]) if len(set(sides)) == 1 else str(sides)
 
 
-def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2) -> Pair:
-    """Return the sides H x W of a picture C x H x W; for rows C x L they are 1 x L."""
+def picture(x: Any, title: str, channels: int | None, dimensions: int) -> Sides:
+    """Return the shape of a sample C x H x W, or C x L; InputError if it has another number of sides or channels."""
     shape = shape_of(x)
     if len(shape) != dimensions + 1 or 0 in shape or channels not in (None, shape[0]):
         kind, sides = ("picture", "H, W") if dimensions == 2 else ("sample", "L")
         hint = f"; put nn.Unflatten((C, {sides})) before it" if len(shape) == 1 else ""
         many = "C" if channels is None else channels
         raise InputError(f"{title} takes a {kind} of shape ({many}, {sides}), got {shape}{hint}")
-    return plane_sides(shape[1:], 1)
-
-
-def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[list[Any]]:
-    (above, below), (left, right) = border
-    width = len(plane[0]) + left + right
-    inner = [[*[fill] * left, *row, *[fill] * right] for row in plane]
-    return [*([fill] * width for _ in range(above)), *inner, *([fill] * width for _ in range(below))]
+    return shape
 
 
 class Sliding(Module):
@@ -96,52 +71,39 @@ class Sliding(Module):
     padding: Sides | str
 
     @property
-    def _dilation(self) -> Pair:
-        """The distance between neighbouring kernel positions, down and across; 1 for pools."""
-        return plane_sides(getattr(self, "dilation", (1,)), 1)
+    def _dilation(self) -> Sides:
+        """The distance between neighbouring kernel positions; 1 for pools."""
+        return getattr(self, "dilation", (1,) * self.dimensions)
 
     @property
-    def _field(self) -> Pair:
-        """The size of the window with its dilation, down and across."""
-        size, apart = plane_sides(self.kernel_size, 1), self._dilation
-        return (size[0] - 1) * apart[0] + 1, (size[1] - 1) * apart[1] + 1
+    def _field(self) -> Sides:
+        """The size of the window with its dilation."""
+        return tuple((size - 1) * apart + 1 for size, apart in zip(self.kernel_size, self._dilation, strict=True))
 
     @property
-    def _border(self) -> Border:
+    def _border(self) -> list[tuple[int, int]]:
+        """The numbers of border rows and columns, each before and after."""
         if isinstance(self.padding, str):
-            left = [size - 1 if self.padding == "same" else 0 for size in self._field]
-            return (left[0] // 2, left[0] - left[0] // 2), (left[1] // 2, left[1] - left[1] // 2)
-        down, across = plane_sides(self.padding, 0)
-        return (down, down), (across, across)
+            whole = [size - 1 if self.padding == "same" else 0 for size in self._field]
+            return [(side // 2, side - side // 2) for side in whole]
+        return [(side, side) for side in self.padding]
 
-    def _planes(self, x: Any, title: str, channels: int | None, fill: Any) -> tuple[Any, range, range]:
-        """Return the channels with a border of `fill`, and the rows and columns where windows begin."""
-        sides, border, field = picture(x, title, channels, self.dimensions), self._border, self._field
-        padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
-        if field[0] > padded[0] or field[1] > padded[1]:
+    def _windows(self, x: Any, title: str, channels: int | None, fill: Any) -> NDArray[np.object_]:
+        """Return all windows of x with a border of `fill`: C x L' x size, or C x H' x W' x rows x columns."""
+        shape, border, field = picture(x, title, channels, self.dimensions), self._border, self._field
+        padded = tuple(side + sum(edge) for side, edge in zip(shape[1:], border, strict=True))
+        if any(size > side for size, side in zip(field, padded, strict=True)):
             padding = tuple(before if before == behind else (before, behind) for before, behind in border)
-            wider = f" with its padding {padding}" if padding != (0, 0) else ""
+            wider = f" with its padding {padding}" if any(padding) else ""
             raise InputError(f"{title}: a window of {field} is larger than the picture{wider}, {padded}")
-        steps = plane_sides(self.stride, 1)
-        rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, field, steps, strict=True))
-        check_size((len(rows), len(columns), *plane_sides(self.kernel_size, 1)), title, "numbers to read")
-        planes = planes_of(x, self.dimensions)
-        bare = border == ((0, 0), (0, 0))
-        return planes if bare else [bordered(plane, border, fill) for plane in planes], rows, columns
-
-    def _patches(self, planes: Any, rows: range, columns: range) -> list[list[Any]]:
-        """Return the numbers of all planes (C x H x W) in each window, position by position in C order."""
-        (high, wide), (down, across) = self._field, self._dilation
-        return [
-            [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
-            for top in rows
-            for left in columns
-        ]
+        check_size((*self.made_shape(shape)[1:], *self.kernel_size), title, "numbers to read")
+        wide = np.pad(np.ndarray.view(x, np.ndarray), ((0, 0), *border), constant_values=fill)
+        found = sliding_window_view(wide, field, tuple(range(1, len(shape))))
+        return found[:, *(np.s_[::step] for step in (*self.stride, *self._dilation))]
 
     def made_shape(self, before: Sides) -> Sides:
         """Return the output shape for a sample of the shape `before`."""
-        border, field = self._border[-self.dimensions :], self._field[-self.dimensions :]
-        sides = zip(before[1:], field, self.stride, border, strict=True)
+        sides = zip(before[1:], self._field, self.stride, self._border, strict=True)
         made = ((side + sum(edge) - size) // step + 1 for side, size, step, edge in sides)
         return getattr(self, "out_channels", before[0]), *made
 
@@ -220,27 +182,21 @@ class Conv(Sliding):
     def forward(self, x: Any) -> Any:
         """Return `out_channels` x L' for a sample `in_channels` x L, or x H' x W' for x H x W."""
         title = titled(self, f"{type(self).__name__}({self.in_channels}, {self.out_channels})")
-        planes, rows, columns = self._planes(x, title, self.in_channels, Value(0.0))
-        made = (len(rows), len(columns))[-self.dimensions :]
-        return like(x, [v for channel in self._channels(planes, rows, columns) for v in channel], (-1, *made))
-
-    def _channels(self, planes: Any, rows: range, columns: range) -> list[tuple[Value, ...]]:
-        """Return the sums of each output channel at all positions; each group is one layer."""
-        before, behind = self.in_channels // self.groups, self.out_channels // self.groups
-        channels: list[tuple[Value, ...]] = []
-        for group in range(self.groups):
-            patches = self._patches(planes[group * before : (group + 1) * before], rows, columns)
+        windows = np.moveaxis(self._windows(x, title, self.in_channels, Value(0.0)), 0, self.dimensions)
+        made, before = windows.shape[: self.dimensions], self.in_channels // self.groups
+        patches = windows.reshape(prod(made), self.groups, before * prod(self.kernel_size))
+        behind, channels = self.out_channels // self.groups, list[tuple[Value, ...]]()
+        for group in range(self.groups):  # each is one layer
             weights = range(group * behind, (group + 1) * behind)
-            sums = affine_span(self.weight, weights, before * prod(self.kernel_size), self.bias, patches)
+            sums = affine_span(self.weight, weights, patches.shape[2], self.bias, patches[:, group].tolist())
             channels += zip(*sums, strict=True)
-        return channels
+        return like(x, [v for channel in channels for v in channel], (-1, *made))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        border = self._border[-self.dimensions :]
         return sheet.node(
             "Conv", x, sheet.weight(self.weight), *([] if self.bias is None else [sheet.weight(self.bias)]),
             shape=self.made_shape(x.shape), kernel_shape=self.kernel_size, strides=self.stride,
-            pads=tuple(edge[side] for side in (0, 1) for edge in border), dilations=self.dilation, group=self.groups,
+            pads=tuple(np.ravel(self._border, "F").tolist()), dilations=self.dilation, group=self.groups,
         )  # fmt: skip
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
@@ -311,12 +267,11 @@ class Pool(Sliding):
                 f"{name}: the padding may be at most half the window, got {self.padding} for {self.kernel_size}"
             )
 
-    def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], Sides]:
-        """Return the windows of every channel, and the numbers of windows down and across."""
-        title = titled(self, f"{type(self).__name__}({brief(self.kernel_size)})")
-        planes, rows, columns = self._planes(x, title, None, fill)
-        made = (len(rows), len(columns))[-self.dimensions :]
-        return [self._patches([plane], rows, columns) for plane in planes], made
+    def _each_window(self, x: Any, fill: Any, pool: Callable[[list[Any]], Value]) -> Any:
+        """Return ``pool(window)`` for every window of every channel."""
+        windows = self._windows(x, titled(self, f"{type(self).__name__}({brief(self.kernel_size)})"), None, fill)
+        rows = windows.reshape(-1, prod(self.kernel_size)).tolist()
+        return like(x, list(map(pool, rows)), windows.shape[: -self.dimensions])
 
     def _onnx(self, sheet: Sheet, operator: str, x: Tensor, **more: Any) -> Tensor:
         made, size = self.made_shape(x.shape), self.kernel_size
@@ -336,9 +291,7 @@ class MaxPool(Pool):
 
     def forward(self, x: Any) -> Any:
         """Return the largest number of each window: C x L' for C x L, C x H' x W' for C x H x W."""
-        channels, sides = self._windows(x, None)
-        windows = (window for channel in channels for window in channel)
-        return like(x, [functions.max([v for v in window if v is not None]) for window in windows], (-1, *sides))
+        return self._each_window(x, None, lambda window: functions.max([v for v in window if v is not None]))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         return self._onnx(sheet, "MaxPool", x)
@@ -349,10 +302,8 @@ class AvgPool(Pool):
 
     def forward(self, x: Any) -> Any:
         """Return the mean of each window: C x L' for C x L, C x H' x W' for C x H x W."""
-        channels, sides = self._windows(x, Value(0.0))
-        places = prod(self.kernel_size)
-        shares = (Value(1.0 / places),) * places
-        return like(x, [dot(shares, window) for channel in channels for window in channel], (-1, *sides))
+        shares = (Value(1.0 / prod(self.kernel_size)),) * prod(self.kernel_size)
+        return self._each_window(x, Value(0.0), lambda window: dot(shares, window))
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         return self._onnx(sheet, "AveragePool", x, count_include_pad=1)
@@ -413,14 +364,10 @@ class AdaptiveAvgPool(Module):
     def forward(self, x: Any) -> Any:
         """Return the means, C x `output_size`."""
         title = titled(self, f"{type(self).__name__}({self.output_size})")
-        height, width = picture(x, title, dimensions=self.dimensions)
-        made = self.made_shape(shape_of(x))[1:]
-        rows, columns = _spans(height, made[0] if self.dimensions == 2 else 1), _spans(width, made[-1])
-        means = []
-        for plane in planes_of(x, self.dimensions):
-            windows = [[v for row in plane[a:b] for v in row[c:d]] for a, b in rows for c, d in columns]
-            means += [dot((Value(1.0 / len(w)),) * len(w), w) for w in windows]
-        return like(x, means, (-1, *made))
+        made = self.made_shape(picture(x, title, None, self.dimensions))
+        cuts = [*product(*map(_spans, shape_of(x)[1:], made[1:]))]
+        windows = [channel[cut].ravel().tolist() for channel in np.ndarray.view(x, np.ndarray) for cut in cuts]
+        return like(x, [dot((Value(1.0 / len(w)),) * len(w), w) for w in windows], made)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Write an AveragePool; for overlapping windows, products with the shares along each dimension."""
@@ -457,13 +404,13 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
     dimensions = 2
 
 
-def _spans(side: int, n: int) -> list[tuple[int, int]]:
-    return [(i * side // n, -(-(i + 1) * side // n)) for i in range(n)]
+def _spans(side: int, n: int) -> list[slice]:
+    return [slice(i * side // n, -(-(i + 1) * side // n)) for i in range(n)]
 
 
 def _shares(side: int, n: int) -> NDArray[np.float64]:
     """Return the share of each position in the mean of each window, (n, side)."""
     shares = np.zeros((n, side))
-    for row, (start, stop) in zip(shares, _spans(side, n), strict=True):
-        row[start:stop] = 1.0 / (stop - start)
+    for row, span in zip(shares, _spans(side, n), strict=True):
+        row[span] = 1.0 / (span.stop - span.start)
     return shares
