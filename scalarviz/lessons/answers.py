@@ -21,7 +21,7 @@ from ..errors import ScalarvizError, shown
 from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
 from ..scalar import functions as sv
 from ..scalar import register
-from .lesson_10 import Bump
+from .scenes import Bump
 
 
 def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:

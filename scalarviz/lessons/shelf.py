@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..errors import InputError, StateError, TypeMismatchError, UnknownNameError
 from ..io.atomic import StrPath, as_path, check_target, path_text, write_bytes
 from ..run.scene.scene import Scene
 from ..view.cell.live import live
+from .scenes import SCENES
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FOLDERS = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
@@ -140,22 +140,15 @@ MORE = parameters_of(live, besides=("x", "hide"))
 """Arguments that are passed to :func:`sv.live`."""
 
 
-def numbers() -> tuple[str, ...]:
-    """Return the lessons that have a scene, ``("01", "02", ...)``."""
-    return tuple(sorted(path.stem.removeprefix("lesson_") for path in Path(__file__).parent.glob("lesson_[0-9]*.py")))
-
-
 def scene_of(number: str | int, seed: int | None = None) -> Scene:
     """Return the scene of a lesson (``"06"``, ``"6"`` or 6), not shown yet; without a seed the seed of its pictures."""
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise TypeMismatchError(f"lesson: number must be a text like '06', got {typed(given)}")
     name = str(given).strip().zfill(3 if str(given).strip().endswith("b") else 2)
-    if name not in numbers():
-        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; allowed: {listing(numbers())}")
-    made: Any = import_module(f".lesson_{name}", __package__)
-    scene: Scene = made.scene() if seed is None else made.scene(integer("lesson: seed", seed, 0, 2**63))
-    return scene
+    if name not in SCENES:
+        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; allowed: {listing(SCENES)}")
+    return SCENES[name]() if seed is None else SCENES[name](integer("lesson: seed", seed, 0, 2**63))
 
 
 @explained(name="lesson")

@@ -377,12 +377,13 @@ def spread(lane: Lane, correction: float) -> Value:
 
 
 def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, dim: Any) -> Any:
-    """Apply `function` to every row along one dimension; the shape stays."""
+    """Apply `function` to every row along one dimension, which may get another size by it."""
     array = words.as_values()
     place = one_dimension(array, dim, name)
     lanes = np.moveaxis(np.ndarray.view(array, np.ndarray), place, -1)
-    found = [v for lane in lanes.reshape(-1, lanes.shape[-1]).tolist() for v in function(lane)]
-    return np.moveaxis(like(array, found, lanes.shape), -1, place)
+    found = [function(lane) for lane in lanes.reshape(prod(lanes.shape[:-1]), lanes.shape[-1]).tolist()]
+    shape = *lanes.shape[:-1], len(found[0]) if found else lanes.shape[-1]
+    return np.moveaxis(like(array, [v for lane in found for v in lane], shape), -1, place)
 
 
 def flattened(array: Any, start: int, end: int) -> Any:

@@ -342,13 +342,9 @@ def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
     return np.pad(inner, outer, **how)
 
 
-def by_lane(x: Array, axis: int, function: Callable[[Lane], Lane], length: int | None = None) -> Array:
-    """Replace each row of Values along an axis by as many others, or by `length` of them."""
-    moved = np.moveaxis(bare(x), axis, -1)
-    found = np.empty((*moved.shape[:-1], moved.shape[-1] if length is None else length), object)
-    for index in np.ndindex(*moved.shape[:-1]):
-        found[index] = function(moved[index].tolist())
-    return dressed(np.moveaxis(found, -1, axis))
+def by_lane(x: Array, axis: int, function: Callable[[Lane], Lane]) -> Array:
+    """Replace each row of Values along an axis by others."""
+    return np.asanyarray(of_values.each_lane(x.view(of_values.Values), function, "by_lane", axis))
 
 
 def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lane], Value]) -> Array:

@@ -315,4 +315,4 @@ def _applied(x: Array, k: int, shares: Array) -> Array:
             return numbers[row[0][0]]  # type: ignore[no-any-return]
         return dot([share for _, _, share in row], [numbers[j] for j, _, _ in row])
 
-    return by_lane(x, k, lambda numbers: [summed(row, numbers) for row in rows], len(shares))
+    return by_lane(x, k, lambda numbers: [summed(row, numbers) for row in rows])
