@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
@@ -63,20 +63,15 @@ def as_argument(x: Any, module: object, level: int = 0) -> Any:
 
 def _plain(x: Any, level: int = 0) -> bool:
     """Return whether lists hold numbers and Values only."""
-    alike = level <= DEEPEST
-    for v in x:
-        alike = alike and (isinstance(v, _NUMBERS) or (isinstance(v, list | tuple) and _plain(v, level + 1)))
-    return alike
+    parts = (isinstance(v, _NUMBERS) or (isinstance(v, list | tuple) and _plain(v, level + 1)) for v in x)
+    return level <= DEEPEST and all(parts)
 
 
-def from_sample(inputs: Iterable[Any]) -> bool:
+def from_sample(inputs: Collection[Any]) -> bool:
     """Return whether an array that comes from a sample inside forward is among the inputs, or in their lists."""
-    for x in inputs:
-        if type(x) is Sample:
-            return True
-        if isinstance(x, list | tuple | dict) and from_sample(x.values() if isinstance(x, dict) else x):
-            return True
-    return False
+    nested = (list, tuple, dict)
+    parts = ((x.values() if isinstance(x, dict) else x) if isinstance(x, nested) else () for x in inputs)
+    return any(type(x) is Sample for x in inputs) or any(map(from_sample, parts))
 
 
 def as_result(x: Any, kind: type[Values]) -> Any:

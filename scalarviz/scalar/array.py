@@ -773,10 +773,7 @@ def log_softmax(xs: Any, dim: int | None = None) -> Any:
 
 
 def _lanes(xs: Any, name: str) -> Any:
-    if isinstance(xs, Many):
-        return xs
-    given = xs if isinstance(xs, np.ndarray) else functions.values_of(name, xs)
-    return values(given, (len(given),)) if isinstance(given, list) else row_of(given)
+    return xs if isinstance(xs, Many) else row_of(xs if isinstance(xs, np.ndarray) else functions.values_of(name, xs))
 
 
 TORCH.update(

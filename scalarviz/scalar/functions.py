@@ -212,7 +212,7 @@ def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
     if others:
         xs = _several("max", (xs, *others))
     if isinstance(xs, Many):
-        return xs.reduced("max")  # type: ignore[no-any-return]
+        return xs.max()  # type: ignore[attr-defined,no-any-return]
     values = values_of("max", xs)
     return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
 
@@ -232,7 +232,7 @@ def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
     if others:
         xs = _several("min", (xs, *others))
     if isinstance(xs, Many):
-        return xs.reduced("min")  # type: ignore[no-any-return]
+        return xs.min()  # type: ignore[attr-defined,no-any-return]
     return -max([-x for x in values_of("min", xs)])
 
 

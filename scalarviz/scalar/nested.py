@@ -49,12 +49,11 @@ def flatten(x: Any, level: int = 0) -> list[Value]:
     """
     if isinstance(x, Value):
         return [x]
-    x = _opened(x)
-    if isinstance(x, list | tuple):
-        if level >= DEEPEST:
-            raise too_deep("a list")
-        return [v for item in x for v in ((item,) if isinstance(item, Value) else flatten(item, level + 1))]
-    return []
+    if not isinstance(x, NESTED):
+        return []
+    if level >= DEEPEST:
+        raise too_deep("a list")
+    return [v for item in _opened(x) for v in ((item,) if isinstance(item, Value) else flatten(item, level + 1))]
 
 
 def _opened(x: Any) -> Any:

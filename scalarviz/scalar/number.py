@@ -67,7 +67,3 @@ class Many:
     def item_value(self) -> Any:
         """Return the Value of an array with one element."""
         raise NotImplementedError
-
-    def reduced(self, name: str) -> Any:
-        """Return its ``sum``, ``mean``, ``max`` or ``min``."""
-        return getattr(self, name)()
