@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value
 from ..scalar.array import Values, row_of
-from ..scalar.nested import DEEPEST, too_deep
+from ..scalar.nested import DEEPEST, NESTED, too_deep
 from ..scalar.number import Many
 from ..scalar.sample import Sample
 
@@ -67,11 +67,10 @@ def _plain(x: Any, level: int = 0) -> bool:
     return level <= DEEPEST and all(parts)
 
 
-def from_sample(inputs: Collection[Any]) -> bool:
+def from_sample(inputs: Iterable[Any]) -> bool:
     """Return whether an array that comes from a sample inside forward is among the inputs, or in their lists."""
-    nested = (list, tuple, dict)
-    parts = ((x.values() if isinstance(x, dict) else x) if isinstance(x, nested) else () for x in inputs)
-    return any(type(x) is Sample for x in inputs) or any(map(from_sample, parts))
+    parts = (type(x) is Sample or (_holds_arrays(x) and from_sample(_parts(x))) for x in inputs)
+    return any(parts)
 
 
 def as_result(x: Any, kind: type[Values]) -> Any:
@@ -111,8 +110,11 @@ def rebuilt(x: Any, change: Callable[[Any], Any]) -> Any:
 
 def _holds_arrays(x: Any) -> bool:
     """Return whether a list, tuple or dict holds more than numbers; others stay the same object."""
-    parts = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
-    return any(isinstance(part, np.ndarray | list | tuple | dict | Many) for part in parts)
+    return any(issubclass(kind, NESTED) for kind in set(map(type, _parts(x))))
+
+
+def _parts(x: Any) -> Iterable[Any]:
+    return x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
 
 
 def titled(module: Any, text: str) -> str:

@@ -220,7 +220,7 @@ class Module:
         returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
         """
         depth = getattr(_FORWARDS, "depth", 0)
-        alone = depth == 0 and len(inputs) == 1 and not any(hasattr(x, "ndim") for x in named.values())
+        alone = depth == 0 and len(inputs) == 1 and not (named and any(hasattr(x, "ndim") for x in named.values()))
         axes = getattr(inputs[0], "ndim", 0) if alone else 0
         if type(axes) is int and axes > 1 and not isinstance(inputs[0], Many):
             from ._batch import batch_outputs

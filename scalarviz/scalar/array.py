@@ -593,6 +593,9 @@ def values(items: Iterable[Any], shape: Sequence[int]) -> Values:
 
 def row_of(items: Any, what: str = "an array of Values") -> Values:
     """Return numbers and Values, in nested lists of regular shape or in an array, as an array of Values."""
+    kinds = set(map(type, items)) if type(items) is list else ()
+    if kinds and all(kind in (float, int) or issubclass(kind, Value) for kind in kinds):
+        return values(items if kinds.isdisjoint((float, int)) else map(as_value, items), (len(items),))
     found = as_objects(items, what)
     return values([as_value(x) for x in found.ravel().tolist()], found.shape)
 
