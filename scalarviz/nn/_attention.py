@@ -43,6 +43,8 @@ class MultiheadAttention(Module):
         Whether the sums have biases.
     seed : int, optional
         Seed of the initial values, see :class:`Linear`.
+    batch_first : True
+        PyTorch's argument; a sample has no batch axis. PyTorch's own default is False.
 
     Attributes
     ----------
@@ -67,13 +69,17 @@ class MultiheadAttention(Module):
     ((2, 4), [1.0, 0.0])
     """
 
-    def __init__(self, embed_dim: int, num_heads: int, bias: bool = True, seed: int | None = None) -> None:
+    def __init__(
+        self, embed_dim: int, num_heads: int, bias: bool = True, seed: int | None = None, *, batch_first: bool = True
+    ) -> None:  # fmt: skip
         self.embed_dim = count(embed_dim, "MultiheadAttention: embed_dim")
         self.num_heads = count(num_heads, "MultiheadAttention: num_heads")
         if self.embed_dim % self.num_heads:
             raise InputError(
                 f"MultiheadAttention: embed_dim={self.embed_dim} must be divisible by num_heads={self.num_heads}"
             )
+        if not flag(batch_first, "MultiheadAttention: batch_first"):
+            raise InputError("MultiheadAttention: batch_first must be True, as a sample is (positions, embed_dim)")
         rows, biased = 3 * self.embed_dim, flag(bias, "MultiheadAttention: bias")
         self.in_proj_weight = Parameter.filled(0.0, (rows, self.embed_dim), self._title())
         self.in_proj_bias = Parameter.filled(0.0, (rows,), self._title()) if biased else None

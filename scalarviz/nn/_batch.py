@@ -110,10 +110,12 @@ def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
         if module in tape.modes:  # of a norm in training the batch is one call
             return None
         if tape.modes:
-            names = sorted(titled(one, type(one).__name__) for one in tape.modes)
+            own = [titled(one, type(one).__name__) for one in tape.modes if one in {*module.modules()}]
             raise StateError(
-                f"{names[0]} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
-            )
+                f"{min(own)} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
+                if own else "forward itself makes a Dropout, which eval() does not reach; write F.dropout(x, p, "
+                "training=self.training), or make nn.Dropout(p) in __init__"
+            )  # fmt: skip
         plan = lower(tape.only(outputs=True)), tape.blocks, result
         if not named and all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
             books.plans[array.shape[1:]] = plan  # a user's forward may depend on anything, so it is not cached

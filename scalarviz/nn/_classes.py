@@ -368,7 +368,7 @@ class Softmax(Module):
     Parameters
     ----------
     dim : int
-        The dimension of the classes, counted from the end, as PyTorch's 0 is the batch.
+        The dimension of the classes, counted from the end, as PyTorch's 0 is the batch. A row needs none.
 
     Raises
     ------
@@ -382,24 +382,24 @@ class Softmax(Module):
     _word: ClassVar[str] = "softmax"
     _operator: ClassVar[str] = "Softmax"
 
-    def __init__(self, dim: int = -1) -> None:
-        given: Any = dim
+    def __init__(self, dim: int | None = None) -> None:
+        given: Any = -1 if dim is None else dim
         if isinstance(given, bool) or not isinstance(given, int | np.integer) or given >= 0:
             raise InputError(
                 f"{type(self).__name__}: dim must be negative, such as -1 for the last dimension, which means the same "
                 f"in PyTorch; its 0 is the batch, which a sample lacks; got {shown(dim)}"
             )
-        self.dim = int(dim)
+        self.dim = None if dim is None else int(dim)
 
     def forward(self, x: Any) -> Any:
         """Return the shares along `dim`."""
         if isinstance(x, Value) or not x.size:
             title = titled(self, f"{type(self).__name__}()")
             raise InputError(f"{title} takes a row of numbers, got the shape {shape_of(x)}")
-        return getattr(x, self._word)(self.dim)
+        return getattr(x, self._word)(self.dim)  # without dim, of a row only
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return sheet.node(self._operator, x, shape=x.shape, axis=self.dim)
+        return sheet.node(self._operator, x, shape=x.shape, axis=-1 if self.dim is None else self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..scalar.array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
+from ..arguments import attributes
+from ..scalar.array import ABSENT, METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 from ..scalar.sums import Dot, Row, Total, affine
 from ..scalar.value import as_value
 
@@ -47,6 +48,9 @@ class Elementwise(TensorWords):
     def abs(self) -> Any:
         """Return the absolute value of each number."""
         return Each(self, "abs") if self.how == "identity" else each("abs", self)
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes(ABSENT)
 
     @property
     def T(self) -> Values:

@@ -146,7 +146,10 @@ class TensorWords(Many):
         if p not in (1, 2):
             raise InputError(f".norm(p): p must be 1 or 2, got {shown(p)}")
         numbers = self.as_values()
-        return numbers.abs().sum(dim, keepdim) if p == 1 else functions.sqrt(numbers.square().sum(dim, keepdim))
+        if p == 1:
+            return numbers.abs().sum(dim, keepdim)
+        squares = numbers.square().sum(dim, keepdim)
+        return functions.sqrt(functions.where(squares, squares, 1.0)) * (squares > 0)  # the gradient at 0 is 0
 
     # ---- shapes
 
@@ -189,6 +192,22 @@ class TensorWords(Many):
         array = self.as_values()
         (place,) = dimensions(array, dim, "unsqueeze", array.ndim + 1)
         return np.expand_dims(array, place)
+
+    def expand(self, *sizes: Any) -> Any:
+        """Return the array with sides of 1 repeated to these sizes; -1 keeps a side.
+
+        In ``p.expand(x.size(0), -1)`` the batch axis is left out.
+        """
+        array, given = self.as_values(), tuple(sizes[0]) if sizes and isinstance(sizes[0], tuple | list) else sizes
+        if given and getattr(given[0], "of_batch", False):
+            given = given[1:]
+            array = array[0] if array.ndim == len(given) + 1 and len(array) == 1 else array
+        own = (*(1,) * (len(given) - array.ndim), *array.shape)
+        try:
+            sides = [side if size == -1 else size for size, side in zip(given, own, strict=True)]
+            return np.broadcast_to(array, sides, subok=True).copy()
+        except (TypeError, ValueError):
+            raise InputError(f".expand{given}: the shape {tuple(array.shape)} does not expand to it") from None
 
     def squeeze(self, dim: Any = None, axis: Any = None) -> Any:
         """Return the array without dimensions of size 1, or only without those of `dim`."""
@@ -407,9 +426,13 @@ def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: boo
 
 Objects = NDArray[np.object_]
 
+MASKS = {"bitwise_and": "minimum", "logical_and": "minimum", "bitwise_or": "maximum", "logical_or": "maximum"}
+"""NumPy's names of operations between comparisons, which are 0 and 1, and the table's."""
+
 ABSENT = {
     "float": "Values are float64; a comparison gives 0 and 1",
-    **dict.fromkeys(("repeat_interleave", "expand"), "arithmetic broadcasts by itself; omit it"),
+    "repeat_interleave": "choose with a list, such as x[..., [0, 0, 1, 1]]",
+    "expand_as": "arithmetic broadcasts by itself; or use x.expand(-1, ...)",
     **dict.fromkeys(("topk", "sort"), "a graph cannot depend on an order; use sorted(x.data.tolist())"),
     "repeat": "arithmetic broadcasts by itself, and sv.cat([x, x]) repeats",
     **dict.fromkeys(("type_as", "half", "double", "cpu"), "omit the call"),
@@ -466,9 +489,11 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         if name in ("equal", "not_equal"):
             same = each("le", *operands) * each("ge", *operands)
             return same if name == "equal" else 1.0 - same
-        if name not in OPERATIONS:
+        if name == "invert":
+            return 1.0 - operands[0]
+        if name not in OPERATIONS and name not in MASKS:
             raise TypeMismatchError(f"np.{name} of Values is not supported; use np.{listing(OPERATIONS)}")
-        return each(OPERATIONS[name], *operands)
+        return each(MASKS.get(name) or OPERATIONS[name], *operands)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         found: Any = super().__array_function__(function, types, _bare(args), options)
@@ -489,10 +514,13 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         try:
             return super().__getitem__(index)
         except Exception as error:  # NumPy raises many kinds
-            kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
-            hint = "; choose with sv.where(condition, a, b) or x.masked_fill(mask, number)"
-            words = f"{error!s:.200}{hint if isinstance(index, Many) else ''}"
-            raise kind(f"index [{shown(index)}] of Values of shape {tuple(self.shape)}: {words}") from None
+            raise self._misplaced(index, error) from None
+
+    def _misplaced(self, index: Any, error: Exception) -> Exception:
+        kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
+        hint = "; choose with sv.where(condition, a, b) or x.masked_fill(mask, number)"
+        words = f"{error!s:.200}{hint if isinstance(index, Many) else ''}"
+        return kind(f"index [{shown(index)}] of Values of shape {tuple(self.shape)}: {words}")
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Replace elements by Values or numbers; results computed from the old ones stay as they are."""
@@ -505,6 +533,8 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             raise InputError(
                 f"Values[...] = ...: got shape {given.shape}; the selected part has shape {part}"
             ) from None
+        except Exception as error:
+            raise self._misplaced(index, error) from None
 
     def as_values(self) -> Values:
         return self

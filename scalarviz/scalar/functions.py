@@ -197,7 +197,7 @@ def mean(xs: Iterable[Operand] | Any, *dims: Any, **named: Any) -> Value:
     return sum(values) / len(values)
 
 
-def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
+def max(xs: Iterable[Operand] | Any, *others: Operand, **named: Any) -> Value:
     """Return the largest of `xs`, or of several operands. The first of equal largest ones gets the gradient.
 
     If one is NaN, so is the result, and the gradient goes to all of them.
@@ -209,15 +209,15 @@ def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers, or one of several operands is a sequence.
     """
+    if isinstance(xs, Many) and all(type(dim) is int for dim in others):
+        return xs.max(*others, **named)  # type: ignore[attr-defined,no-any-return]
     if others:
         xs = _several("max", (xs, *others))
-    if isinstance(xs, Many):
-        return xs.max()  # type: ignore[attr-defined,no-any-return]
     values = values_of("max", xs)
     return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
 
 
-def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
+def min(xs: Iterable[Operand] | Any, *others: Operand, **named: Any) -> Value:
     """Return the smallest of `xs`, or of several operands. The first of equal smallest ones gets the gradient.
 
     If one is NaN, so is the result, and the gradient goes to all of them.
@@ -229,14 +229,14 @@ def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers, or one of several operands is a sequence.
     """
+    if isinstance(xs, Many) and all(type(dim) is int for dim in others):
+        return xs.min(*others, **named)  # type: ignore[attr-defined,no-any-return]
     if others:
         xs = _several("min", (xs, *others))
-    if isinstance(xs, Many):
-        return xs.min()  # type: ignore[attr-defined,no-any-return]
     return -max([-x for x in values_of("min", xs)])
 
 
-def logsumexp(xs: Iterable[Operand]) -> Value:
+def logsumexp(xs: Iterable[Operand], *dims: Any, **named: Any) -> Value:
     """Return ``log(sum(exp(x)))``, without overflow.
 
     If the largest are infinite, they get the gradient; if all are -inf, all get it. PyTorch gives those NaN.
@@ -248,6 +248,8 @@ def logsumexp(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
+    if isinstance(xs, Many) and (dims or named):
+        return xs.logsumexp(*dims, **named)  # type: ignore[attr-defined,no-any-return]
     return reduce(partial(apply, kernel("logaddexp")), values_of("logsumexp", xs))
 
 

@@ -45,16 +45,16 @@ class Sample(Values):
     @property
     def T(self) -> Any:
         """Refused: in PyTorch it would turn the batch as well."""
-        raise InputError(
-            ".T would turn PyTorch's batch axis too: write .transpose(-2, -1), which means the same in both"
-        )
+        same = ": write .transpose(-2, -1), which means the same in both" if self.ndim > 1 else ", and mix samples"
+        raise InputError(f".T would turn PyTorch's batch axis too{same}")
 
     def t(self) -> Any:
         return self.T
 
     def dim(self) -> int:
         raise InputError(
-            ".dim() counts PyTorch's batch axis, .numel() its numbers too; use len(x.shape) or x.shape[-1]"
+            f".dim() counts PyTorch's batch axis, .numel() its numbers too; a sample here has the shape "
+            f"{tuple(self.shape)}, and x.shape[-1] means the same in both"
         )
 
     numel = dim
@@ -77,11 +77,16 @@ class Sample(Values):
         if len(order) == self.ndim + 1 and order[0] == 0:  # the batch stays first
             order = tuple(d - 1 if d > 0 else d for d in order[1:])
         elif any(d >= 0 for d in order):
-            raise InputError(
-                f".permute{order} counts PyTorch's batch axis; leave it first, as in .permute(0, ...), or write "
-                ".transpose(-2, -1), which means the same in both"
-            )
+            same = "leave it first, as in .permute(0, ...)" if self.ndim > 1 else "it would mix samples"
+            raise InputError(f".permute{order} counts PyTorch's batch axis; {same}")
         return super().permute(*order)
+
+    def expand(self, *sizes: Any) -> Any:
+        given = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
+        batch = len(given) == self.ndim + 1
+        if batch and not isinstance(given[0], BatchSize) and given[0] != -1:
+            raise InputError(f".expand{given}: the first size is PyTorch's batch size; write -1 for it")
+        return super().expand(*given[batch:])
 
     def __getitem__(self, index: Any) -> Any:
         self._refuse_index(index)
@@ -135,13 +140,14 @@ class Sides(tuple[int, ...]):
 class BatchSize:
     """PyTorch's ``x.size(0)``: it only stands in ``x.view(x.size(0), ...)``."""
 
+    of_batch = True
     __array_ufunc__ = None  # so that an array times this calls `refuse`
 
     def refuse(self, *_: Any) -> Any:
         """Raise InputError: nothing here knows the size of the batch."""
         raise InputError(
-            "x.size(0) and x.shape[0] are PyTorch's batch size, and forward gets one sample without it; use "
-            "x.shape[-1] or len(x) for the sample's own sides, or leave the batch axis out"
+            "x.size(0) and x.shape[0] are PyTorch's batch size, and forward gets one sample without it; a mean over "
+            "the batch belongs into the loss, and x.shape[-1] is a side that means the same in both"
         )
 
     __hash__ = None  # type: ignore[assignment]

@@ -108,6 +108,9 @@ LOSSES = {
     "nn.Softmax(dim=0)": (InputError, 0, -1),
     "nn.LogSoftmax(dim=1)": (InputError, 1, -1),
     "nn.Sequential(nn.Softmax())(1.0)": (InputError, "Softmax()", "'0'", "()"),
+    "nn.Softmax()(np.ones((2, 2)).tolist())": (InputError, "softmax", "dim=-1", "(2, 2)"),
+    "nn.MultiheadAttention(2, 1, batch_first=False)": (InputError, "batch_first", "True", "embed_dim"),
+    "nn.Parameter([[1.0, 2.0]]).expand(3, 3)": (InputError, "expand", "(1, 2)"),
     "nn.Softmax(dim=-3)(np.ones((2, 2)).tolist())": (InputError, "softmax", -3, "(2, 2)"),
 }
 ARGUMENTS = {
