@@ -3,7 +3,7 @@
 Colours are sRGB as stored in files, in 0..1, one in each row. The formulas work on these coded values, as the filters
 of picture programs do.
 
-The scenes also use `points` of a plane, `places` of a picture, handwritten `digits`, `words`, and `samples` of a file
+The scenes also use `points` of a plane, handwritten `digits`, `words`, and `samples` of a file
 or folder.
 """
 

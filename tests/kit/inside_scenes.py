@@ -19,10 +19,9 @@ from scalarviz.scenes.playground.points import (
     own_points,
     points_for,
 )
-from scalarviz.scenes.texture import triangles
+from scalarviz.scenes.texture import DRAWN, Motif, bilinear, triangles
 
 import scalarviz as sv
-from scalarviz.data.places import DRAWN, Motif, bilinear
 from scalarviz.data.points import KINDS, PEAKS, points_of
 from scalarviz.data.words import NAMES, Words, load_words
 from scalarviz.io import parse_csv

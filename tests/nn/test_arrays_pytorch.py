@@ -99,8 +99,10 @@ FUNCTIONS = {
     "sum": (lambda p, q: sv.sum(p), lambda p, q: torch.sum(p)),
     "mean": (lambda p, q: sv.mean(p * q), lambda p, q: torch.mean(p * q)),
     "max": (lambda p, q: sv.max(p) + sv.min(p * p), lambda p, q: torch.max(p) + torch.min(p * p)),
-    "max along": (lambda p, q: sv.max(p, 1)[0] + sv.min(p, dim=1)[0] + sv.logsumexp(p, dim=1),
-                  lambda p, q: torch.max(p, 1)[0] + torch.min(p, dim=1)[0] + torch.logsumexp(p, dim=1)),
+    "max along": (
+        lambda p, q: sv.max(p, 1)[0] + sv.min(p, dim=1)[0] + sv.logsumexp(p, dim=1),
+        lambda p, q: torch.max(p, 1)[0] + torch.min(p, dim=1)[0] + torch.logsumexp(p, dim=1),
+    ),
     "expand": (lambda p, q: p[:, :1].expand(4, 3) * q, lambda p, q: p[:, :1].expand(4, 3) * q),
     "norm of zeros": (lambda p, q: (p * 0).norm() + q.norm(), lambda p, q: (p * 0).norm() + q.norm()),
     "softmax": (lambda p, q: sv.softmax(p * 1, 1), lambda p, q: p.softmax(1)),

@@ -2,8 +2,8 @@
 
 Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
 
-* writing: `items` finds changes in a run and makes items of them (`About` describes the run); `writer` is the
-  thread that writes them
+* writing: `items` finds changes in a run and makes items of them (`About` describes the run); `recording` has
+  the thread that writes them
 * reading: `contents` opens a file, checks everything and repairs a file that was not closed; `index` has its networks,
   branches and frames, `recorded` its numbers
 * micro-steps of the step after a frame, written and read: `recorded_step`

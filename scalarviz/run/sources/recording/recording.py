@@ -7,26 +7,350 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....checks import flag, integer
 from ....closing import Closing
 from ....errors import InputError, StateError
 from ....io.atomic import StrPath, check_target, path_text, replacing, scratch
+from ...core.frame import Curve, Stage
+from ...core.graph import Forward
+from ...opened.network import Float, Network
 from ...run import Run
 from ...scene.scene import Scene
 from ..watched import Watched
-from .file import FileUse, address, check_apart, create, finish, keep_open, signed
-from .items import changes_of, written
+from .file import SUMMED, Cell, FileUse, address, check_apart, checksum, create, finish, keep_open, signed
+from .items import FrameItem, Item, Outside, Passed, Put, bits, blob, changes_of, marked, number, weights_of, written
 from .recorded import Recorded
-from .writer import LOST, Probing, Rows, Thinning, Writer
+from .recorded_step import MicroRows
+
+
+class Deltas:
+    """Forward and backward pass of one sample, on its own arrays."""
+
+    def __init__(self, forward: Forward) -> None:
+        stages = list(zip(forward.stages, forward.taps, strict=True))
+        self._forward = forward
+        self._network = Network(forward.tape, stages, lambda: forward._loss_runner)
+
+    def rows(self, probe: Float, target: Float, values: NDArray[np.floating]) -> dict[str, Float] | None:
+        """Return the slope of the sample's loss, as a batch of one, by stage; None if samples couple.
+
+        Each has shape (outputs,), and is NaN if no weight comes before the stage.
+        """
+        network, body = self._network, self._network.body
+        if body.program.couples:
+            return None
+        theta, _ = network.runner.extended(values.astype(np.float64))
+        numbers = network.runner.encode(np.concatenate([probe, target])[:, None])
+        rows = body.forward(theta, numbers)
+        adjoints = np.zeros_like(rows)
+        adjoints[body.program.loss] = self._forward.scale_of_one(target)
+        body.backward(rows, adjoints, theta, np.zeros(len(theta)))
+        found = {"input": np.full(len(probe), np.nan)}
+        for name, places in network.rows_of.items():
+            found[name] = np.where(network.before_weights[name], np.nan, adjoints[places, 0])
+        return found
+
+
+@dataclass
+class Probing:
+    """The probe, its target, and the parts to record; `whole`: the shown loss is that of all samples."""
+
+    probe: Float | None
+    target: Float | None
+    activations: bool
+    deltas: bool
+    whole: bool
+    _known: dict[int, Deltas] = field(default_factory=dict)
+
+    def cells(self, look: FrameItem) -> dict[str, Cell]:
+        """Return the columns of a frame that need forward passes; without the probe's if it does not fit."""
+        found, forward, probe, target = dict[str, Cell](), look.forward, self.probe, self.target
+        if isinstance(forward, Outside):
+            return found
+        n, m, stages = forward.tape.n_inputs, forward.tape.n_targets, forward.stages
+        with np.errstate(all="ignore"):  # a diverged run holds infinities
+            if self.whole and look.data is not None:
+                inputs, targets = look.data[:n].T.copy(), look.data[n : n + m].T.copy()
+                found["whole"] = number(forward.evaluate(inputs, targets, look.value))
+            elif look.batch is not None:
+                found["whole"] = number(look.batch.loss)
+            if marked(stages) and look.data is not None:
+                dead, flat = forward.units(look.value, look.data)
+                units = ((dead if stage.kind == "relu" else flat)[stage.name] for stage in marked(stages))
+                found["units"] = b"".join([blob(np.array([look.place[1]]), "<i8"), *map(blob, units)])
+            if probe is None or not (self.activations or self.deltas) or len(probe) != n:
+                return found
+            if self.activations:
+                found["activation"] = _joined(forward.activations(probe, look.value), stages)
+            if target is not None and len(target) == m:
+                found["own"] = number(forward.evaluate(probe[None], target[None], look.value))
+                if self.deltas:
+                    if look.network not in self._known:
+                        self._known[look.network] = Deltas(forward)
+                    rows = self._known[look.network].rows(probe, target, look.value)
+                    found["delta"] = None if rows is None else _joined(rows, stages)
+        return found
+
+
+def _joined(rows: Mapping[str, NDArray[Any]], stages: Sequence[Stage]) -> bytes:
+    """Return ``"input"`` and the row of every stage, joined."""
+    return b"".join(blob(rows[name]) for name in ("input", *(stage.name for stage in stages)))
+
+
+# ---- `Thinning`: keeps a recording within its budget of bytes by dropping every second frame
+
+
+LOOKS = 64
+"""Checks of the size per filled budget."""
+SLICE = 256
+"""Frames that are dropped between two transactions, so that waits are short."""
+
+
+class Thinning:
+    """Doubles `every` when the file exceeds `budget` bytes, and drops the frames between, except kept ones."""
+
+    def __init__(self, database: sqlite3.Connection, every: int, budget: int) -> None:
+        self._database, self.every, self.budget = database, every, budget
+        self.due = False
+        self._page = int(database.execute("PRAGMA page_size").fetchone()[0])
+        self._unseen = 0  # bytes since the last check
+        self._frames = 0  # the count when no more could be dropped
+
+    def measure(self, written: int) -> None:
+        """Check the size of the file after `written` more bytes."""
+        self._unseen += written
+        if self.due or self._unseen < self.budget // LOOKS:
+            return
+        self._unseen = 0
+        pages, free = (int(self._database.execute(f"PRAGMA {what}").fetchone()[0])
+                       for what in ("page_count", "freelist_count"))  # fmt: skip
+        if (pages - free) * self._page <= self.budget:
+            return
+        (count,) = self._database.execute("SELECT count(*) FROM frame WHERE kept = 0").fetchone()
+        if count >= 2 and count != self._frames:
+            self.every *= 2
+            self.due = True
+        self._frames = count
+
+    def some(self, written: int) -> None:
+        """Drop some frames within a transaction, more than were `written` in it."""
+        if not self.due:
+            return
+        most = SLICE + 2 * written
+        asked = "SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?"
+        chosen = self._database.execute(asked, (self.every, most)).fetchall()
+        for table, column in (("micro", "frame"), ("frame", "id")):
+            self._database.executemany(f"DELETE FROM {table} WHERE {column} = ?", chosen)
+        self.due = len(chosen) == most
+
+
+# ---- `Rows`: turns items into statements and forward passes of the probe
+
+
+_PLACE, _COLUMNS = ("branch", "step", "edits"), (*SUMMED, "kept", "stopped", "checksum")
+_FRAME = (
+    f"INSERT INTO frame ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
+    "ON CONFLICT (branch, step, edits) DO UPDATE SET "
+)
+_KEEP = "kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
+_INSTEAD = "kept = 1, " + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in (*_PLACE, "kept"))
+
+
+class Rows:
+    """Writes items into the tables, within a transaction, except frames that `thinning` drops."""
+
+    def __init__(self, database: sqlite3.Connection, thinning: Thinning, probing: Probing) -> None:
+        self._database, self._thinning, self._probing = database, thinning, probing
+        self._weights: dict[int, NDArray[np.bool_]] = {}  # by network
+        self._passed: dict[int, list[Curve]] = {}
+        self._micro = MicroRows(database)
+
+    def write(self, item: Item) -> None:
+        """Write one item."""
+        if isinstance(item, Put):
+            self._database.executemany(item.statement, item.rows())
+        elif isinstance(item, Passed):
+            self._passed.setdefault(item.branch, []).append(item.curve)
+        elif item.kept or item.place[1] % self._thinning.every == 0:
+            self._frame(item)
+
+    def end(self) -> None:
+        """End a transaction: steps of one branch become one row."""
+        for branch, pieces in self._passed.items():
+            step, loss, lr = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+            given = branch, len(step), blob(step, "<i8"), blob(loss, "<f8"), blob(lr, "<f8")
+            self._database.execute("INSERT INTO curve (branch, count, step, loss, lr) VALUES (?, ?, ?, ?, ?)", given)
+        self._passed.clear()
+
+    def _frame(self, look: FrameItem) -> None:
+        if look.network not in self._weights:
+            self._weights[look.network] = weights_of(look.forward.tensors)
+        weights, moved = self._weights[look.network], look.moved
+        if look.previous is not None:
+            with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+                moved = look.value - look.previous
+        cells = look.cells | self._probing.cells(look) | dict(zip(_PLACE, look.place, strict=True))
+        cells |= {"network": look.network, "kept": int(look.kept),
+                  "computed": bits(look.computed, weights), "frozen": bits(look.frozen, weights)}  # fmt: skip
+        for name, numbers in (("value", look.value), ("gradient", look.gradient), ("moved", moved)):
+            cells[name] = None if numbers is None else blob(numbers)
+        cells["checksum"] = checksum(cells.get(name) for name in SUMMED)
+        given = [cells.get(name) for name in _COLUMNS]
+        self._database.execute(_FRAME + (_INSTEAD if look.replaces_last else _KEEP), given)
+        if look.coming_steps:
+            self._micro.write(look)
+
+
+# ---- `Writer`: the thread that writes a recording, and its queue
+
+
+ROOM = 32 << 20
+"""Most bytes that wait to be written; a caller with more waits for room."""
+LOOK = 0.1
+LOST_AFTER = 1.0
+"""Seconds between two checks that the file still exists."""
+LOST = "the file was removed, moved or replaced"
+
+
+class Writer:
+    """Writes items in order, in the thread that owns `database`; items that came together stay in one transaction."""
+
+    def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
+        self._database, self._rows, self._thinning, self._file = database, rows, thinning, file
+        self.trouble, self._seen = "", time.monotonic()
+        self._queue: deque[tuple[int, list[Item]]] = deque()  # items that belong together, and their bytes
+        self._bytes = self._told = self._written = 0
+        self._closing = self._gone = False
+        self._then: Callable[[], None] = lambda: None
+        self._condition = threading.Condition()
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_own_process(self) -> bool:
+        """True in the process that writes; a forked child has neither the thread nor the right to the file."""
+        return os.getpid() == self._process
+
+    # ---- for callers
+
+    def add_items(self, items: list[Item]) -> None:
+        """Queue items for writing; waits only if more than `ROOM` bytes are waiting."""
+        if not self.is_own_process:
+            return
+        size = sum(item.nbytes for item in items)
+        with self._condition:
+            while self._bytes > ROOM and not self._deaf():
+                self._condition.wait(LOOK)
+            if self._deaf():
+                return
+            self._queue.append((size, items))
+            self._bytes += size
+            self._told += 1
+            self._condition.notify_all()
+
+    def _deaf(self) -> bool:
+        return bool(self.trouble) or self._gone or not self._thread.is_alive()
+
+    def flush(self, timeout: float) -> None:
+        """Wait until all queued items are in the file; StateError after `timeout` seconds."""
+        if not self.is_own_process:
+            return
+        with self._condition:
+            told = self._told
+            if not self._condition.wait_for(lambda: self._written >= told or self._deaf(), timeout):
+                raise StateError(f"the recording was not written within {timeout:g} s: the disk is slow; try again")
+
+    def close(self, then: Callable[[], None] | None = None) -> None:
+        """Write the queue, end the thread and call `then`: here, or in the thread if that is the caller."""
+        if not self.is_own_process:
+            return
+        itself = threading.current_thread() is self._thread
+        with self._condition:
+            self._closing = True
+            if itself and then is not None:
+                self._then = then
+            self._condition.notify_all()
+        if not itself:
+            self._thread.join()
+            if then is not None:
+                then()
+
+    # ---- the thread
+
+    def _loop(self) -> None:
+        try:
+            while True:
+                with self._condition:
+                    self._condition.wait_for(self._awake)
+                    count = self._first()
+                    items = [item for _, group in islice(self._queue, count) for item in group]
+                    if not items and self._closing:
+                        return
+                self._write(items)
+                with self._condition:
+                    for _ in range(count):
+                        self._bytes -= self._queue.popleft()[0]
+                    self._written += count
+                    self._condition.notify_all()
+        finally:
+            with self._condition:
+                self._gone = True
+                self._condition.notify_all()
+            self._then()
+
+    def _first(self) -> int:
+        """Return how many groups go into one transaction, limited by a share of the budget."""
+        room, count = max(self._thinning.budget // 16, 1 << 14), 0
+        for size, _ in self._queue:
+            room, count = room - size, count + 1
+            if room < 0:
+                break
+        return count
+
+    def _awake(self) -> bool:
+        return bool(self._queue) or self._closing or (self._thinning.due and not self.trouble)
+
+    def _write(self, items: list[Item]) -> None:
+        if self.trouble:
+            return
+        try:
+            with self._database:
+                self._database.execute("BEGIN")
+                for item in items:
+                    self._rows.write(item)
+                self._rows.end()
+                self._thinning.some(len(items))
+            self._thinning.measure(sum(item.nbytes for item in items))
+            self._look_for_it()
+        except Exception as error:  # a full disk, no memory, a bug in a network: training continues
+            self._refused(f"{type(error).__name__}: {error}; the frames written so far are kept")
+
+    def _look_for_it(self) -> None:
+        """Stop if the file was removed: it could still be written, but never read."""
+        now = time.monotonic()
+        if now - self._seen >= LOST_AFTER:
+            self._seen = now
+            if not self._file.is_same_file:
+                self._refused(LOST)
+
+    def _refused(self, why: str) -> None:
+        self.trouble = f"recording of {self._file.path.name} stopped: {why}"
+
 
 BUDGET = 200_000_000
 WAIT = 60.0
