@@ -61,6 +61,14 @@ def torch():
     return pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
 
 
+@pytest.fixture
+def torch64(torch):
+    """PyTorch with float64 as its default dtype, which `mu_product` of its NAdam has for weights of any dtype."""
+    torch.set_default_dtype(torch.float64)
+    yield torch
+    torch.set_default_dtype(torch.float32)
+
+
 @pytest.fixture(params=["stored", pytest.param("live", marks=pytest.mark.ci)])
 def oracle(request):
     """Reference values by PyTorch, ``oracle(group)`` -> dict of arrays: those stored, and those made on the spot."""

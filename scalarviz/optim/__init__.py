@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from ..arguments import explain, module_names
 from . import lr_scheduler
 from ._optimizer import Optimizer
-from ._rules import SGD, Adagrad, Adam, AdamW, RMSprop
+from ._rules import RULES, SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop, Rprop
 from ._scheduler import LRScheduler as Schedule
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler"]
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
+           "Schedule", "lr_scheduler"]  # fmt: skip
 
 _SPEED = "every engine already takes its fastest step; omit the argument"
 _ABSENT = {
-    "decoupled_weight_decay": "take AdamW",
+    "decoupled_weight_decay": "take AdamW, NAdam or RAdam",
     "foreach": _SPEED,
     "fused": _SPEED,
     "capturable": _SPEED,
@@ -25,14 +26,14 @@ _ABSENT = {
 }
 """PyTorch's arguments that the rules lack, with advice. They raise an error and are never ignored."""
 
-_OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with update()"
+_OWN = "use Adam, SGD or another optimiser of scalarviz.optim, or write a subclass of optim.Optimizer with update()"
 _RULES = {
-    **dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN),
+    **dict.fromkeys(("ASGD", "Adafactor", "LBFGS", "Lion", "Muon", "SparseAdam"), _OWN),
     **{name: f"use optim.lr_scheduler.{name}" for name in lr_scheduler.__all__},
 }
 """PyTorch's rules that this package lacks, with advice."""
 
-for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):
+for _kind in RULES:
     explain(_kind, _ABSENT)
 
 if not TYPE_CHECKING:

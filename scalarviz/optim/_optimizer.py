@@ -96,7 +96,7 @@ class Optimizer:
     state : tuple of str
         Names of the numbers kept for each weight; they start at 0 or at :meth:`state_start`.
     squares : tuple of str
-        The states that are means of squares; a picture shows them as magnitudes.
+        The states that are never negative, such as means of squares; a picture shows them as magnitudes.
 
     Raises
     ------

@@ -1,14 +1,18 @@
-"""The rules: SGD, Adagrad, RMSprop, Adam and AdamW. Each `update` is the formula of one weight."""
+"""The rules: SGD, Adagrad, Adadelta, RMSprop, Adam and its variants, Rprop.
+
+Each `update` is the formula of one weight.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from ..checks import flag
 from ..errors import InputError, shown
-from ..scalar import Block, Value, Weight, maximum, minimum
-from ..scalar.number import at_least_zero
+from ..scalar import Block, Value, Weight, maximum, minimum, where
+from ..scalar.number import at_least_zero, checked_number
 from ._checked import below_one, finite
 from ._optimizer import Checks, Optimizer, Update
 
@@ -180,12 +184,64 @@ class RMSprop(Optimizer):
         return w - lr * step, new
 
 
-def _betas(given: Any, what: str) -> tuple[float, float]:
+class Adadelta(Optimizer):
+    """Scale the gradient so that a step is about as large as the former ones (Zeiler, 2012), as in PyTorch.
+
+    Parameters
+    ----------
+    params, lr, weight_decay, maximize
+        As for :class:`SGD`; `lr` is a factor of the step and usually 1.
+    rho : float
+        The kept share of both running means, ``0 <= rho <= 1``.
+    eps : float
+        Added to both means, >= 0; it sets the size of the first steps.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    state = squares = ("square_avg", "acc_delta")
+    _checks: ClassVar[Checks] = {
+        "rho": lambda rho, what: checked_number(rho, what, lambda x: 0 <= x <= 1, "be >= 0 and <= 1"),
+        "eps": at_least_zero, "weight_decay": at_least_zero, "maximize": flag,
+    }  # fmt: skip
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6,
+        weight_decay: float = 0.0, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.rho, self.eps, self.weight_decay, self.maximize = rho, eps, weight_decay, maximize
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr * d`` with ``d = sqrt(mean of d**2 so far + eps) / sqrt(mean of g**2 + eps) * g``."""
+        g = -g if self.maximize else g
+        g = g + self.weight_decay * w if self.weight_decay else g
+        square = self.rho * state["square_avg"] + (1 - self.rho) * (g * g)
+        step = (state["acc_delta"] + self.eps).sqrt() / (square + self.eps).sqrt() * g
+        kept = self.rho * state["acc_delta"] + (1 - self.rho) * (step * step)
+        return w - lr * step, {"square_avg": square, "acc_delta": kept}
+
+
+def _two(given: Any, what: str, usual: str) -> tuple[Any, Any]:
     try:
         first, second = given
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be two numbers, such as (0.9, 0.999), got {shown(given)}") from None
+        raise InputError(f"{what} must be two numbers, such as {usual}, got {shown(given)}") from None
+    return first, second
+
+
+def _betas(given: Any, what: str) -> tuple[float, float]:
+    first, second = _two(given, what, "(0.9, 0.999)")
     return below_one(first, f"{what}[0]"), below_one(second, f"{what}[1]")
+
+
+def _means(betas: tuple[float, float], g: Value, state: Mapping[str, Value]) -> tuple[Value, Value]:
+    """Return the new running means of the gradient and of its square."""
+    m = betas[0] * state["exp_avg"] + (1 - betas[0]) * g
+    return m, betas[1] * state["exp_avg_sq"] + (1 - betas[1]) * (g * g)
 
 
 class Adam(Optimizer):
@@ -238,9 +294,7 @@ class Adam(Optimizer):
         return self._moments(w, g + self.weight_decay * w if self.weight_decay else g, state, lr, t)
 
     def _moments(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
-        beta1, beta2 = self.betas
-        m = beta1 * state["exp_avg"] + (1 - beta1) * g
-        v = beta2 * state["exp_avg_sq"] + (1 - beta2) * (g * g)
+        (beta1, beta2), (m, v) = self.betas, _means(self.betas, g, state)
         # factors of lr and t alone are grouped: engines compute them once a step
         step_size = lr / (1 - beta1**t)
         root = (1 - beta2**t).sqrt()
@@ -267,3 +321,175 @@ class AdamW(Adam):
         if self.weight_decay:
             w = w * (1 - lr * self.weight_decay)
         return self._moments(w, -g if self.maximize else g, state, lr, t)
+
+
+def _decayed(rule: NAdam | RAdam, w: Value, g: Value, lr: Value) -> tuple[Value, Value]:
+    """Return the weight and the gradient with the rule's weight decay in one of them."""
+    g = -g if rule.maximize else g
+    if rule.weight_decay and rule.decoupled_weight_decay:
+        return w * (1 - lr * rule.weight_decay), g
+    return w, g + rule.weight_decay * w if rule.weight_decay else g
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum (Dozat, 2016), as in PyTorch; the notes of :class:`Adam` hold.
+
+    Parameters
+    ----------
+    params, lr, betas, eps, weight_decay, maximize
+        As for :class:`Adam`.
+    momentum_decay : float
+        How fast the momentum grows from ``betas[0] / 2`` to ``betas[0]``, >= 0.
+    decoupled_weight_decay : bool
+        Decay the weight as :class:`AdamW` does.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    state = ("exp_avg", "exp_avg_sq", "mu_product")
+    squares = ("exp_avg_sq", "mu_product")
+    _checks: ClassVar[Checks] = {**Adam._checks, "momentum_decay": at_least_zero, "decoupled_weight_decay": flag}
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0.0, momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.betas, self.eps, self.weight_decay, self.momentum_decay = betas, eps, weight_decay, momentum_decay
+        self.decoupled_weight_decay, self.maximize = decoupled_weight_decay, maximize
+
+    def state_start(self, name: str) -> float:
+        return 1.0 if name == "mu_product" else 0.0
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """Apply Adam's step with the mean that the next step would have: the momentum looks ahead."""
+        w, g = _decayed(self, w, g, lr)
+        (beta1, beta2), (m, v) = self.betas, _means(self.betas, g, state)
+        mu, coming = (beta1 * (1 - 0.5 * 0.96 ** (k * self.momentum_decay)) for k in (t, t + 1))
+        product = state["mu_product"] * mu
+        ahead = lr * (1 - mu) * (g / (1 - product)) + lr * coming * (m / (1 - product * coming))
+        root = (1 - beta2**t).sqrt()
+        return w - ahead / (v.sqrt() / root + self.eps), {"exp_avg": m, "exp_avg_sq": v, "mu_product": product}
+
+
+class RAdam(Optimizer):
+    """Rectified Adam: no division before the mean square is reliable (Liu et al., 2020), as in PyTorch.
+
+    Parameters and errors are those of :class:`NAdam`, without `momentum_decay`. The notes of :class:`Adam` hold.
+    """
+
+    state, squares = Adam.state, ("exp_avg_sq",)
+    _checks = NAdam._checks
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self.decoupled_weight_decay, self.maximize = decoupled_weight_decay, maximize
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr * m_hat`` in the first steps, then ``w -= lr * r * m_hat / (sqrt(v_hat) + eps)`` with r below 1."""
+        w, g = _decayed(self, w, g, lr)
+        (beta1, beta2), (m, v) = self.betas, _means(self.betas, g, state)
+        step, last = lr / (1 - beta1**t) * m, 2 / (1 - beta2) - 1
+        if last > 5:  # the length of the mean square's memory, which rho approaches
+            rho = last - 2 * t * beta2**t / (1 - beta2**t)
+            long = maximum(rho, 5.0)  # for a root of a number above 0
+            rectified = ((long - 4) * (long - 2) * last / ((last - 4) * (last - 2) * long) * (1 - beta2**t)).sqrt()
+            step = step * where(rho > 5, rectified / (v.sqrt() + self.eps), 1.0)
+        return w - step, {"exp_avg": m, "exp_avg_sq": v}
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient so far, which fades, in place of the root (Kingma and Ba, 2015), as in PyTorch.
+
+    Parameters, errors and notes are those of :class:`Adam`, without `amsgrad`; `eps` is added to ``abs(g)``.
+    """
+
+    state, squares = ("exp_avg", "exp_inf"), ("exp_inf",)
+    _checks = Adam._checks
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0.0, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.betas, self.eps, self.weight_decay, self.maximize = betas, eps, weight_decay, maximize
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr * m_hat / u`` with ``u = max(beta2 * u, abs(g) + eps)``."""
+        g = -g if self.maximize else g
+        g = g + self.weight_decay * w if self.weight_decay else g
+        beta1, beta2 = self.betas
+        m = beta1 * state["exp_avg"] + (1 - beta1) * g
+        largest = maximum(beta2 * state["exp_inf"], abs(g) + self.eps)
+        return w - lr / (1 - beta1**t) * (m / largest), {"exp_avg": m, "exp_inf": largest}
+
+
+def _etas(given: Any, what: str) -> tuple[float, float]:
+    less, more = _two(given, what, "(0.5, 1.2)")
+    return (
+        checked_number(less, f"{what}[0]", lambda x: 0 < x < 1, "be > 0 and < 1"),
+        checked_number(more, f"{what}[1]", lambda x: 1 < x < math.inf, "be a finite number > 1"),
+    )
+
+
+def _step_sizes(given: Any, what: str) -> tuple[float, float]:
+    least, most = _two(given, what, "(1e-6, 50)")
+    least = at_least_zero(least, f"{what}[0]")
+    return least, finite(most, f"{what}[1]", least)
+
+
+class Rprop(Optimizer):
+    """A step size for each weight, which only the signs of its gradients change (Riedmiller and Braun, 1993).
+
+    As in PyTorch: a weight whose gradient changes its sign waits for one step. Use batches with all samples.
+
+    Parameters
+    ----------
+    params, maximize
+        As for :class:`SGD`.
+    lr : float
+        The first step size of a weight. It is not used later.
+    etas : (float, float)
+        Factors of the step size after a change of the sign, and without one: ``0 < etas[0] < 1 < etas[1]``.
+    step_sizes : (float, float)
+        The smallest and the largest step size, >= 0.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    state, squares = ("prev", "step_size"), ("step_size",)
+    _checks: ClassVar[Checks] = {"etas": _etas, "step_sizes": _step_sizes, "maximize": flag}
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0), *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.etas, self.step_sizes, self.maximize = etas, step_sizes, maximize
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= sign(g) * size``; the size grows while the sign stays."""
+        g = -g if self.maximize else g
+        same = g * state["prev"]
+        factor = where(same > 0, self.etas[1], where(same < 0, self.etas[0], 1.0))
+        begun = where(state["step_size"] > 0, state["step_size"], lr)  # 0 before the weight's first step
+        size = minimum(maximum(begun * factor, self.step_sizes[0]), self.step_sizes[1])
+        g = where(same < 0, 0.0, g)
+        return w - ((g > 0) - (g < 0)) * size, {"prev": g, "step_size": size}
+
+
+RULES: tuple[type[Optimizer], ...] = (
+    SGD, Adam, AdamW, RMSprop, Adagrad, NAdam, RAdam, Adamax, Adadelta, Rprop,
+)  # fmt: skip
+"""Every rule."""

@@ -251,7 +251,7 @@ def ends(calls=(7, 4), **given):
     return found, kind, why
 
 
-@in_turn(["rule"], [*FAMILIES, "own", "groups", "long"])
+@in_turn(["rule"], [*FAMILIES, "nadam", "radam", "adamax", "adadelta", "rprop", "own", "groups", "long"])
 def test_steps_agree_with_objects(rule, cut, fake_driver):
     name = "all kinds" if rule in ("sgd", "adam") else "mlp"
     wanted, _, _ = ends(name=name, rule=rule, engine="objects")

@@ -24,6 +24,7 @@ SMOOTH = (
 RULES = (
     ("SGD", {}), ("SGD", {"momentum": 0.7, "nesterov": True, "weight_decay": 0.1}), ("RMSprop", {"momentum": 0.4}),
     ("SGD", {"momentum": 0.5, "dampening": 0.3}), ("Adam", {}), ("AdamW", {"amsgrad": True}), ("Adagrad", {}),
+    ("RAdam", {"betas": (0.9, 0.8)}), ("Adamax", {}), ("Adadelta", {}),
 )  # fmt: skip
 
 

@@ -95,6 +95,26 @@ OPTIMISERS: dict[str, tuple[str, dict[str, Any]]] = {
         {"lr": 0.1, "lr_decay": 0.05, "weight_decay": 0.1, "initial_accumulator_value": 0.5, "eps": 1e-4,
          "maximize": True},
     ),
+    "nadam": ("NAdam", {"lr": 0.02, "weight_decay": 0.1}),
+    "nadam_decoupled": (
+        "NAdam", {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-4, "weight_decay": 0.2, "momentum_decay": 0.3,
+                  "decoupled_weight_decay": True, "maximize": True},
+    ),
+    "radam": ("RAdam", {"lr": 0.02}),
+    "radam_decoupled": (
+        "RAdam", {"lr": 0.02, "betas": (0.7, 0.9), "weight_decay": 0.2, "decoupled_weight_decay": True,
+                  "maximize": True},
+    ),
+    "radam_never": ("RAdam", {"lr": 0.02, "betas": (0.5, 0.6), "weight_decay": 0.1}),
+    "adamax": ("Adamax", {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-4, "weight_decay": 0.1, "maximize": True}),
+    "adadelta": ("Adadelta", {}),
+    "adadelta_all": (
+        "Adadelta", {"lr": 0.7, "rho": 0.6, "eps": 1e-4, "weight_decay": 0.1, "maximize": True},
+    ),
+    "rprop": ("Rprop", {"lr": 0.01}),
+    "rprop_all": (
+        "Rprop", {"lr": 0.02, "etas": (0.3, 1.5), "step_sizes": (0.01, 0.05), "maximize": True},
+    ),
 }  # fmt: skip
 FAMILIES = ("sgd", "sgd_momentum", "adam", "adamw_amsgrad", "rmsprop_all", "adagrad")
 """One row for each kind of state that an optimiser keeps."""

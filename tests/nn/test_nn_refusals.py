@@ -136,6 +136,10 @@ INITIALISERS = {
 OPTIMISERS = {
     "optim.SGD([it], 0.1, nesterov=True)": (InputError, "momentum"),
     "optim.Adam([it], betas=(1.0, 0.9))": (InputError, "[0]", "betas"),
+    "optim.Rprop([it], etas=(0.5, 1.0))": (InputError, "[1]", "etas", "> 1"),
+    "optim.Rprop([it], step_sizes=(0.1, 0.01))": (InputError, "[1]", "step_sizes", ">= 0.1"),
+    "optim.Rprop([it], step_sizes=0.1)": (InputError, "step_sizes", "(1e-6, 50)"),
+    "optim.Adadelta([it], rho=1.1)": (InputError, "rho", "<= 1"),
     "optim.SGD(it, 0.1)": (TypeMismatchError, "list"),
     "optim.SGD([it, Value(1.0)], 0.1)": (TypeMismatchError, "[1]", "Parameter", "Weight", "Value"),
     "optim.SGD([{'params': it}, it], 0.1)": (TypeMismatchError, "groups"),
@@ -191,9 +195,9 @@ def test_parameters(refusal):
 
 
 def constructors():
-    kinds = [getattr(nn, name) for name in nn.__all__] + [optim.SGD, optim.Adam, optim.AdamW]
-    ours = (nn.Module, nn.Loss, optim.Optimizer)
-    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, ours) and kind is not nn.Module]
+    kinds = [getattr(room, name) for room in (nn, optim) for name in room.__all__]
+    ours, bases = (nn.Module, nn.Loss, optim.Optimizer), (nn.Module, optim.Optimizer)
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, ours) and kind not in bases]
 
 
 @pytest.mark.parametrize("kind", constructors(), ids=lambda kind: kind.__name__)

@@ -13,7 +13,7 @@ from scalarviz.nn import utils
 from scalarviz.optim import lr_scheduler
 
 STEPS = 20
-NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
+NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam", "RAdam", "Adamax", "Adadelta", "Rprop")
 
 
 def gradient(w, step):
@@ -32,8 +32,14 @@ def options(name, draw):
                     "weight_decay": decay},
         "Adagrad": {"lr_decay": draw.uniform(0, 0.3), "initial_accumulator_value": draw.uniform(0, 1), "eps": 1e-6,
                     "weight_decay": decay},
+        "Adadelta": {"rho": draw.uniform(0.3, 1), "eps": draw.choice([1e-6, 1e-3]), "weight_decay": decay},
+        "Rprop": {"etas": (draw.uniform(0.2, 0.9), draw.uniform(1.1, 2)),
+                  "step_sizes": (draw.choice([0.0, 0.003]), 0.1)},
     }  # fmt: skip
     some["AdamW"] = some["Adam"]
+    some["Adamax"] = {k: v for k, v in some["Adam"].items() if k != "amsgrad"}
+    some["RAdam"] = some["Adamax"] | {"decoupled_weight_decay": True}
+    some["NAdam"] = some["RAdam"] | {"momentum_decay": draw.choice([0.0, 0.3])}
     chosen = {k: v for k, v in some[name].items() if draw.random() < 0.5}
     if name == "SGD" and chosen.get("momentum") and draw.random() < 0.5:
         chosen["nesterov"] = True
@@ -58,21 +64,21 @@ def schedule(draw):
 
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("name", NAMES)
-def test_options_groups_and_schedules_at_random(name, seed, torch):
+def test_options_groups_and_schedules_at_random(name, seed, torch64):
     draw = Random(f"{name}-{seed}")
     starts = [np.array([draw.uniform(-2, 2) for _ in range(n)]) for n in (4, 3, 2)]
     common = options(name, draw)
     own = [{k: v for k, v in options(name, draw).items() if k in ("lr", "weight_decay", "eps")} for _ in range(2)]
     ours = [nn.Parameter(start) for start in starts]
-    theirs = [torch.tensor(start, requires_grad=True) for start in starts]
+    theirs = [torch64.tensor(start, requires_grad=True) for start in starts]
     grouped = draw.random() < 0.7
     rules = []
     # ours takes the second parameter weight by weight
-    for module, (a, b, c) in ((optim, (ours[:1], list(ours[1]), ours[2:])), (torch.optim, ([x] for x in theirs))):
+    for module, (a, b, c) in ((optim, (ours[:1], list(ours[1]), ours[2:])), (torch64.optim, ([x] for x in theirs))):
         groups = [{"params": a}, {"params": b, **own[0]}, {"params": c, **own[1]}]
         rules.append(getattr(module, name)(groups if grouped else [*a, *b, *c], **common))
     made, plans, more = schedule(draw), [], draw.random() < 0.3  # another one behind it
-    for space, rule in zip((lr_scheduler, torch.optim.lr_scheduler), rules, strict=True) if made else ():
+    for space, rule in zip((lr_scheduler, torch64.optim.lr_scheduler), rules, strict=True) if made else ():
         plans.append(getattr(space, made[0])(rule, **made[1]))
         if more and made[0] != "OneCycleLR":
             row = [plans.pop(), space.LinearLR(rule, 0.5, total_iters=3), space.ExponentialLR(rule, 0.8)]
@@ -80,7 +86,7 @@ def test_options_groups_and_schedules_at_random(name, seed, torch):
     for step in range(STEPS):
         for mine, other in zip(ours, theirs, strict=True):
             mine.grad = gradient(mine.data, step)
-            other.grad = torch.tensor(mine.grad)
+            other.grad = torch64.tensor(mine.grad)
         for part in (*rules, *plans):
             part.step()
         for mine, other in zip(ours, theirs, strict=True):

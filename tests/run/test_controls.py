@@ -196,6 +196,9 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
         if wanted == 0.01:
             run.lr = 0.002
     assert controls_of(reader(run), had)["optimiser"].choices == ("SGD", "momentum", "Adam", "AdamW", "RMSprop")
+    run = run_of("adadelta")
+    move(run, "optimiser", "Adam", {})  # not Adadelta's rate, which is 1
+    assert run.lr == 0.01
     run, rates = run_of("adam"), SimpleNamespace(rates={"sgd": 0.5, "momentum": 0.4, "adamw": 0.02})
     for rule, rate in (("SGD", 0.5), ("AdamW", 0.02), ("momentum", 0.4)):
         move(run, "optimiser", rule, {}, rates)

@@ -103,7 +103,7 @@ EDITS = {
     "it.change(activation='sinus')": (V, "sinus", "tanh", "relu"), "it.change(activation=3)": (T, 3, "tanh"),
     "it.change(loss='squares')": (V, "squares", "MSELoss"), "it.change(loss=nn.Module)": (T, "MSELoss"),
     "it.change(loss='NLLLoss')": (ANY, "NLLLoss", "target"), "it.change(loss=lambda o, t: o)": (V, "loss"),
-    "it.change(optimizer='Adadelta')": (V, "Adadelta", "SGD", "Adam", "RMSprop"),
+    "it.change(optimizer='LBFGS')": (V, "LBFGS", "SGD", "Adam", "RMSprop"),
     "it.change(optimizer=int)": (T, "SGD"), "it.change(optimizer=Needy)": (V, "arguments", "lr="),
     "it.change(optimizer='Adam', momentum=0.5)": (ANY, "momentum"),
     "it.change(optimizer='Adam', lr=-1)": (V, "lr", -1),

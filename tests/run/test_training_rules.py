@@ -75,11 +75,17 @@ RULES: dict[str, Rule] = {
     "groups of rmsprop": Rule("RMSprop", ADAM, [{"centered": True}, {"momentum": 0.5, "lr": 0.01}], "sequential"),
     "three groups": Rule("Adagrad", {"lr": 0.1}, [{"lr": 0.3}, {"lr_decay": 0.1}, {"lr": 0.05, "eps": 1e-3}], "plateau",
                          {"l2": 0.01}),
+    "groups of nadam": Rule("NAdam", ADAM, [{"momentum_decay": 0.3}, {"weight_decay": 0.1, "betas": (0.5, 0.6)}]),
+    "groups of radam": Rule("RAdam", ADAM, [{"betas": (0.5, 0.9)}, {"lr": 0.1}, {"betas": (0.9, 0.6)}], "step"),
+    "groups of adamax": Rule("Adamax", ADAM, [{"betas": (0.5, 0.9)}, {"weight_decay": 0.1, "lr": 0.05}], "cosine"),
+    "groups of adadelta": Rule("Adadelta", {}, [{"rho": 0.5}, {"lr": 0.5, "eps": 1e-3}], "sequential"),
+    "groups of rprop": Rule("Rprop", ADAM, [{"etas": (0.3, 1.5)}, {"lr": 0.05, "step_sizes": (0.01, 0.06)}], "step"),
     "a cycle": Rule("SGD", {"lr": 0.1}, FAST, ("OneCycleLR", CYCLE)),
     "a cycle of three": Rule("SGD", {"lr": 0.1, "momentum": 0.5, "nesterov": True}, FAST, ("OneCycleLR", {
         **CYCLE, "total_steps": 30, "three_phase": True, "base_momentum": [0.5, 0.6], "max_momentum": 0.9})),
     "a cycle of adam": Rule("Adam", ADAM, FAST, ("OneCycleLR", CYCLE)),
     "a cycle of adamw": Rule("AdamW", {"lr": 0.02, "betas": (0.5, 0.99)}, FAST, ("OneCycleLR", CYCLE)),
+    "a cycle of nadam": Rule("NAdam", ADAM, FAST, ("OneCycleLR", CYCLE)),
     "l1": Rule("SGD", SGD, limits={"l1": 0.02}),
     "l2": Rule("Adam", ADAM, limits={"l2": 0.03}),
     "norm": Rule("SGD", SGD, limits={"clip_norm": 0.05}),
@@ -157,10 +163,10 @@ def trained_by_pytorch(torch: Any, rule: str, steps: int) -> tuple[list[Any], li
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("rule", [name for name in RULES if name not in (*OPTIMISERS, *OURS)])
-def test_every_step_is_pytorchs(torch, rule, engine):
+def test_every_step_is_pytorchs(torch64, rule, engine):
     """Optimisers alone: see `tests/nn/test_optimisers.py`."""
     run = make(rule, engine)
-    wanted, losses, weights = trained_by_pytorch(torch, rule, 22)
+    wanted, losses, weights = trained_by_pytorch(torch64, rule, 22)
     for reached in (1, 5, 6, 22):
         advance(run, rule, reached)
         np.testing.assert_allclose(rates(run.optimizer), wanted[reached - 1], rtol=1e-10, atol=1e-12)

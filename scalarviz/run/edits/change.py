@@ -13,6 +13,7 @@ from ...checks import integer, one_of, real_array, text
 from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown, typed
+from ...optim._rules import RULES
 from ..checks import as_samples
 from .base import Edit, Names, RunHands, Setting, numbered, set_fields
 from .numbers import Call, SetOptimizer
@@ -32,9 +33,7 @@ LOSSES: dict[str, Any] = {
         nn.SmoothL1Loss, nn.HingeEmbeddingLoss, nn.MultiMarginLoss,
     )
 }  # fmt: skip
-OPTIMIZERS: dict[str, type[optim.Optimizer]] = {
-    kind.__name__: kind for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad)
-}
+OPTIMIZERS: dict[str, type[optim.Optimizer]] = {kind.__name__: kind for kind in RULES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

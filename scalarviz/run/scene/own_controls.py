@@ -131,6 +131,7 @@ MOMENTUM = "momentum"
 USUAL_MOMENTUM = 0.9
 RULES = ("SGD", MOMENTUM, "Adam", "AdamW")
 _PLAIN = ("SGD", MOMENTUM)
+_UNIT = ("Adadelta",)  # its usual rate is 1
 _PLAIN_RATE, _RATE = 0.1, 0.01  # after a rule of another family, if the scene has none
 
 Had = Mapping[str, Mapping[str, Any]]
@@ -161,7 +162,8 @@ def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
     if value in _PLAIN and now in _PLAIN:
         return _set_momentum(momentum, reader, before)
     kind = "SGD" if value in _PLAIN else value
-    if not ((value in _PLAIN) == (now in _PLAIN) and now in OPTIMIZERS and rate is not None):
+    like = (value in _PLAIN) == (now in _PLAIN) and (value in _UNIT) == (now in _UNIT)
+    if not (like and now in OPTIMIZERS and rate is not None):
         own: Mapping[str, float] = getattr(reader.options, "rates", {})
         rate = before.get("lr", own.get(value.lower(), _PLAIN_RATE if value in _PLAIN else _RATE))
     numbers = {"lr": rate, **unusual_numbers(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}

@@ -31,6 +31,7 @@ RATIO = Range(1e-6, 1.0, "log")
 _WORDS = {
     "exp_avg": "m (exp_avg)", "exp_avg_sq": "v (exp_avg_sq)", "max_exp_avg_sq": "largest v",
     "momentum_buffer": "velocity", "square_avg": "v (square_avg)", "sum": "sum of squares", "grad_avg": "mean gradient",
+    "exp_inf": "u (exp_inf)", "acc_delta": "mean squared step", "prev": "last gradient", "step_size": "step size",
 }  # fmt: skip
 
 
