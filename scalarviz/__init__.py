@@ -47,7 +47,7 @@ else:
             if name in front.__all__:
                 found = globals()[name] = getattr(front, name)
                 return found
-            raise import_module(".arguments", __name__).no_name(__name__, name, front.__all__, front.ABSENT)
+            raise import_module(".arguments", __name__).no_name(__name__, name, __getattr__("__all__"), front.ABSENT)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -95,8 +95,14 @@ def misfit(
 def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]) -> str:
     if unknown in absent:
         return f": {absent[unknown]}."
-    near = get_close_matches(unknown, parameters, 1)
-    return f"; did you mean {near[0]!r}?" if near else "."
+    return did_you_mean(unknown, parameters) or "."
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """``; did you mean 'SGD'?`` for the nearest of `names`, above all one that differs in capitals only; or ''."""
+    known = list(names)
+    near = [n for n in known if n.casefold() == name.casefold()] or get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def parameters_of(function: Callable[..., Any], besides: Iterable[str] = ()) -> tuple[str, ...]:
@@ -122,10 +128,8 @@ def check_names(title: str, given: Iterable[str], takes: Iterable[str]) -> None:
 def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, str]) -> AttributeError:
     """What to raise where a module has no `name`: with what is there instead, or the nearest of its `names`."""
     said = f": {absent[name]}" if name in absent else ""
-    near = [] if said or name.startswith("_") else get_close_matches(name, list(names), 1)
-    return AttributeError(
-        f"module {where!r} has no attribute {name!r}{said}{f'; did you mean {near[0]!r}?' if near else ''}"
-    )
+    near = "" if said or name.startswith("_") else did_you_mean(name, names)
+    return AttributeError(f"module {where!r} has no attribute {name!r}{said}{near}")
 
 
 def of_torch(thing: object) -> str:

@@ -48,7 +48,7 @@ class Linear(Module):
 
     Parameters
     ----------
-    n_in, n_out : int
+    in_features, out_features : int
         Numbers of inputs and of outputs.
     bias : bool
         Whether each sum has a bias.
@@ -60,14 +60,14 @@ class Linear(Module):
 
     Attributes
     ----------
-    weight : Parameter, shape (n_out, n_in)
-    bias : Parameter, shape (n_out,), or None
+    weight : Parameter, shape (out_features, in_features)
+    bias : Parameter, shape (out_features,), or None
     in_features, out_features : int
 
     Raises
     ------
     InputError
-        A size is below 1, or the weights need too much memory; when called: not `n_in` inputs.
+        A size is below 1, or the weights need too much memory; when called: not `in_features` inputs.
     TypeMismatchError
         `bias` is neither True nor False, or `init` is no function.
     """
@@ -75,17 +75,17 @@ class Linear(Module):
     onnx_stacks: ClassVar[bool] = True
 
     def __init__(
-        self, n_in: int, n_out: int, bias: bool = True, init: initialisers.Function | None = None,
+        self, in_features: int, out_features: int, bias: bool = True, init: initialisers.Function | None = None,
         seed: int | None = None,
     ) -> None:  # fmt: skip
-        self.in_features = count(n_in, "Linear: n_in")
-        self.out_features = count(n_out, "Linear: n_out")
+        self.in_features = count(in_features, "Linear: in_features")
+        self.out_features = count(out_features, "Linear: out_features")
         self.weight = Parameter.filled(0.0, (self.out_features, self.in_features), self._title())
         self.bias = Parameter(np.zeros(self.out_features)) if flag(bias, "Linear: bias") else None
         initialisers.apply(self, init, seed)
 
     def forward(self, x: Any) -> Any:
-        """Return the `n_out` sums of one row of `n_in` numbers; further dimensions before it stay."""
+        """Return the `out_features` sums of one row of `in_features` numbers; further dimensions before it stay."""
         n, made, shape = self.in_features, self.out_features, shape_of(x)
         if (shape or (1,))[-1] != n:
             raise misfit(x, n, self._title())
@@ -123,7 +123,9 @@ class Perceptron(Module):
 
     Parameters
     ----------
-    n_in, bias, init, seed
+    n_in : int
+        Number of inputs.
+    bias, init, seed
         As for :class:`Linear`, errors too.
     activation : Module, optional
         Applied to the sum. Default: none.

@@ -104,7 +104,9 @@ class MLP(Sequential):
 
     Parameters
     ----------
-    n_in, n_out, bias, init, seed
+    n_in, n_out : int
+        Numbers of inputs and of outputs.
+    bias, init, seed
         As for :class:`Linear`, errors too.
     hidden : int or sequence of int
         Width of each hidden layer; an empty list gives a single linear layer. Without `n_out` the last width is the
@@ -195,7 +197,9 @@ class Network(Sequential):
 
     Parameters
     ----------
-    n_in, n_out, bias, init, seed
+    n_in, n_out : int
+        Numbers of inputs and of outputs.
+    bias, init, seed
         As for :class:`Linear`, errors too.
     activation : Module, optional
         Applied to every sum, such as ``nn.Sigmoid()``.

@@ -6,14 +6,13 @@ import copy
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import attributes, explained
+from ..arguments import attributes, did_you_mean, explained
 from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
@@ -47,8 +46,7 @@ def closing(init: Callable[..., None]) -> Callable[..., None]:
 def unknown(optimizer: Optimizer, name: str) -> str:
     """Return the error message for an attribute that an optimiser does not have."""
     title, numbers = type(optimizer).__name__, list(optimizer.hyperparameters())
-    near = get_close_matches(name, numbers, 1)
-    meant = f"; did you mean {near[0]!r}?" if near else "."
+    meant = did_you_mean(name, numbers) or "."
     return (
         f"{title} has no attribute {shown(name)}{meant} {title} has {listing(numbers)}; your own subclass can set "
         "more attributes in its __init__"

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from .run import Run
 
 
+def dtype_name(dtype: Any) -> Any:
+    """Return the name of NumPy's type, such as ``np.float32`` or an array's dtype; anything else as it is."""
+    known = isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, np.generic))
+    return np.dtype(dtype).name if known else dtype
+
+
 def make(
     run: Run, parts: tuple[Any, Any, Any], data: Any, batch: tuple[int | None, Sampling], seed: int, engine: str,
     dtype: str, limits: tuple[Any, ...], loss_scale: Any, threads: int | None,
@@ -38,7 +44,7 @@ def make(
     """Check the arguments of a run and make it; `parts` are model, loss and optimiser."""
     (model, loss, optimizer), (batch_size, sampling) = parts, batch
     run._threads = processors() if threads is None else integer("threads", threads, 1)
-    one_of(dtype, (HALF, *DTYPES), "dtype")
+    dtype = one_of(dtype_name(dtype), (HALF, *DTYPES), "dtype")
     of_values(model, "model")
     of_values(loss, "loss")
     data, batch_size = from_torch(data, batch_size)

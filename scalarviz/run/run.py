@@ -206,13 +206,13 @@ class Run(Closing):
     # ---- training
 
     @on_training_thread
-    def step(self, n: int = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
+    def step(self, n: float = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
         """Do `n` training steps; a breakpoint (:meth:`break_on`) ends them earlier, see :attr:`stopped_by`.
 
         Parameters
         ----------
         n : int
-            At least 0.
+            At least 0; ``1e3`` works too.
         progress : callable, optional
             Called with the run about every 0.1 s; training stops if it returns False. It changes no bit.
 
@@ -227,7 +227,8 @@ class Run(Closing):
         --------
         >>> run.step(200)
         """
-        left = integer("n", n, 0)
+        given: Any = n
+        left = integer("n", int(n) if isinstance(given, float) and given.is_integer() else n, 0)
         if progress is not None:
             function(progress, "run.step: progress")
         if left > 0 and not self._training.trainer.ready:

@@ -116,8 +116,8 @@ LOSSES = {
 ARGUMENTS = {
     "nn.ReLU(banana=3)": (TypeMismatchError, "ReLU", "'banana'", "takes"),
     "nn.Linear(2, 3, device='cuda')": (TypeMismatchError, "Linear", "'device'", "Run"),
-    "nn.Linear(2, 3, biass=False)": (TypeMismatchError, "'biass'", "'bias'", "n_in", "n_out", "True"),
-    "nn.Linear(2)": (TypeMismatchError, "Linear", "n_out"),
+    "nn.Linear(2, 3, biass=False)": (TypeMismatchError, "'biass'", "'bias'", "in_features", "out_features", "True"),
+    "nn.Linear(2)": (TypeMismatchError, "Linear", "out_features"),
     "nn.Linear(2, 3, bias='no')": (TypeMismatchError, "Linear", "True", "False", "str", "'no'"),
     "nn.Conv2d(2, 4, 3, 1, 0, 1, 1, True, 'zeros')": (TypeMismatchError, 8, 9),
     "nn.Flatten(0)": (InputError, "start_dim", 0),
@@ -125,7 +125,7 @@ ARGUMENTS = {
     "nn.MSELoss(reduce=False)": (TypeMismatchError, "MSELoss", "'reduce'", "'mean'"),
     "optim.AdamW(weights(), weight_decy=0.1)": (TypeMismatchError, "'weight_decy'", "'weight_decay'"),
     "sv.Run(nn.Linear(1, 1), batchsize=3)": (TypeMismatchError, "Run", "'batchsize'", "'batch_size'"),
-    "nn.Linear(10 ** 30, 2)": (InputError, "n_in", "<= 1099511627776", 1000000000000000000000000000000),
+    "nn.Linear(10 ** 30, 2)": (InputError, "in_features", "<= 1099511627776", 1000000000000000000000000000000),
 }
 INITIALISERS = {
     "nn.init.uniform(1, 0)": (InputError, ""),
@@ -291,3 +291,24 @@ def test_buffers_and_running_statistics_that_do_not_fit():
 def test_a_name_of_pytorchs_says_what_there_is(ask, text):
     with pytest.raises((AttributeError, TypeError), match=text):
         ask()
+
+
+@pytest.mark.parametrize("module", [nn, optim, optim.lr_scheduler, sv], ids=lambda module: module.__name__)
+def test_a_name_in_wrong_capitals_is_told_the_right_one(module):
+    names = [name for name in dir(module) if not name.startswith("_")]
+    for name in names:
+        right = [other for other in names if other.casefold() == name.casefold()]
+        for typed in {name.lower(), name.title(), name.upper(), name.swapcase()} - {
+            *names,
+            "run",
+        }:  # sv.run is a folder
+            with pytest.raises(AttributeError) as caught:
+                getattr(module, typed)
+            said = str(caught.value)  # or there is advice, such as nn.Sigmoid for sv.Sigmoid
+            assert any(f"did you mean {other!r}?" in said for other in right) or f"{typed!r}: " in said, typed
+
+
+def test_pytorchs_names_of_the_sizes_of_a_layer_work():
+    assert nn.Linear(in_features=3, out_features=2, bias=False).weight.shape == (2, 3)
+    with pytest.raises(TypeMismatchError, match="n_in"):
+        nn.Linear(n_in=3, n_out=2)

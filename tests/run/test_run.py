@@ -184,6 +184,25 @@ def test_a_history_above_a_million_steps_is_thinned():
     assert found.loss[-1] == run.loss
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.dtype("float64"), np.float16])
+def test_a_dtype_of_numpy_and_a_number_of_steps_with_an_exponent_mean_what_their_names_mean(dtype):
+    run, named = make(dtype=dtype), make(dtype=np.dtype(dtype).name)
+    run.step(1e1)
+    named.step(10)
+    assert run.dtype == named.dtype == np.dtype(dtype).name
+    assert bits(run) == bits(named)
+    for wrong in (1.5, np.inf, np.nan, -1e1):
+        with pytest.raises(InputError, match="n must be a whole number"):
+            run.step(wrong)
+
+
+@pytest.mark.parametrize("name", ["run.png", "run.JPG", "run.svg", "run.mp4", "run.html"])
+def test_weights_are_not_saved_under_the_name_of_a_picture(name, tmp_path):
+    with pytest.raises(InputError, match=r"weights.*sv\.render"):
+        make().save(tmp_path / name)
+    assert not any(tmp_path.iterdir())
+
+
 def test_progress_can_stop_between_chunks():
     run, seen = make(), []
     run.step(10_000, progress=lambda r: seen.append(r.steps) or r.steps < 20)
