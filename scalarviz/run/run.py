@@ -318,7 +318,8 @@ class Run(Closing):
 
         Examples
         --------
-        >>> run.history.loss[-1]
+        >>> run.history["loss"][-1]
+        >>> run.history
         """
         return self._training.history
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import OutOfRangeError, UnknownNameError, listing, shown
 from .frame import NO_CURVE, Curve, read_only
 
 LIMIT = 1_000_000
@@ -14,8 +17,19 @@ LIMIT = 1_000_000
 Arrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
-class History:
+class Entry(NamedTuple):
+    """One step of a history."""
+
+    step: int
+    loss: float
+    lr: float
+
+
+class History(Sequence[Entry]):
     """Growing arrays of equal length: the steps of one line, with those before it left another line.
+
+    It is a sequence of steps: ``history[-1].loss``, ``len(history)``, ``pd.DataFrame(history)``. A name gives the array
+    of all steps: ``history["loss"]``, ``dict(history)``. As one array it is the losses: ``plt.plot(history)``.
 
     When training continues from other numbers (a loaded file, an earlier step), a new line begins and the former ones
     are kept. So the steps of a line always rise, and no computed step is lost.
@@ -75,6 +89,37 @@ class History:
 
     def __len__(self) -> int:
         return self._size
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the arrays."""
+        return Entry._fields
+
+    def __getitem__(self, index: Any) -> Any:
+        """Return the array of a name, the step at an index, or the steps of a slice as a list."""
+        if isinstance(index, str):
+            if index not in Entry._fields:
+                raise UnknownNameError(f"a history has no {shown(index)}; it has {listing(Entry._fields)}")
+            return getattr(self, index)
+        if isinstance(index, slice):
+            return [*starmap(Entry, zip(*(array[index].tolist() for array in self.curve()), strict=True))]
+        try:
+            return Entry(*(array[index].item() for array in self.curve()))
+        except IndexError:
+            raise OutOfRangeError(f"a history of {len(self)} steps has no index {shown(index)}") from None
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self[:])
+
+    def __contains__(self, x: object) -> bool:
+        return x in Entry._fields or super().__contains__(x)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.loss, dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        ends = self[:: max(len(self) - 1, 1)]
+        span = "".join(f", loss {entry.loss:.4g} at step {entry.step}" for entry in ends)
+        return f"History({len(self)} steps{span}; names: {listing(Entry._fields)})"
 
     @property
     def step(self) -> NDArray[np.int64]:
