@@ -303,7 +303,8 @@ def softmax(node: Node, facts: Facts) -> FoundLayer | None:
     axis = node.attribute("axis", -1 if facts.graph.opset >= 13 else 1)
     if ndim == 0 or axis % ndim != ndim - 1:
         return None
-    return FoundLayer(nn.Softmax() if node.operator == "Softmax" else nn.LogSoftmax(), (node,), node.inputs[0], "rows")
+    made = (nn.Softmax if node.operator == "Softmax" else nn.LogSoftmax)(-1)
+    return FoundLayer(made, (node,), node.inputs[0], "rows")
 
 
 @layer("Flatten", "Reshape", "Squeeze", "Unsqueeze")

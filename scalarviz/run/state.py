@@ -23,7 +23,7 @@ from ..checks import mapping, text
 from ..engine.problem import DTYPES, HALF, TINY
 from ..engine.table import EngineChoice, lost
 from ..errors import FileFormatError, InputError, MissingDependencyError, StateError, TypeMismatchError, listing, shown
-from ..io.atomic import StrPath, check_target, path_text, write_bytes
+from ..io.atomic import StrPath, as_path, check_target, path_text, write_bytes
 from ..io.pictures import FORMATS
 from ..io.weights import OPTIMIZER, OURS, entries_under, load_tensors, parse_json, save_tensors
 from ..nn import Module
@@ -275,7 +275,7 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
     InputError
         The file cannot be written, or its name ends like a picture's.
     """
-    if Path(path).suffix.lower() in (*FORMATS, ".svg", ".html", ".mp4", ".gif"):
+    if as_path(path).suffix.lower() in (*FORMATS, ".svg", ".html", ".mp4", ".gif"):
         raise InputError(
             f"save writes weights, but {path_text(path)} ends like a picture; use a name such as 'run.safetensors', "
             "or sv.render(run).save(...) for a picture"
