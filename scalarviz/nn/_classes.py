@@ -402,7 +402,7 @@ class Softmax(Module):
         return sheet.node(self._operator, x, shape=x.shape, axis=-1 if self.dim is None else self.dim)
 
     def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        return f"dim={-1 if self.dim is None else self.dim}"
 
 
 class LogSoftmax(Softmax):
