@@ -211,6 +211,7 @@ def max(xs: Iterable[Operand] | Any, *others: Operand, **named: Any) -> Value:
     """
     if isinstance(xs, Many) and all(type(dim) is int for dim in others):
         return xs.max(*others, **named)  # type: ignore[attr-defined,no-any-return]
+    _without_dim("max", named)
     if others:
         xs = _several("max", (xs, *others))
     values = values_of("max", xs)
@@ -231,6 +232,7 @@ def min(xs: Iterable[Operand] | Any, *others: Operand, **named: Any) -> Value:
     """
     if isinstance(xs, Many) and all(type(dim) is int for dim in others):
         return xs.min(*others, **named)  # type: ignore[attr-defined,no-any-return]
+    _without_dim("min", named)
     if others:
         xs = _several("min", (xs, *others))
     return -max([-x for x in values_of("min", xs)])
@@ -250,7 +252,14 @@ def logsumexp(xs: Iterable[Operand], *dims: Any, **named: Any) -> Value:
     """
     if isinstance(xs, Many) and (dims or named):
         return xs.logsumexp(*dims, **named)  # type: ignore[attr-defined,no-any-return]
+    _without_dim("logsumexp", dims or named)
     return reduce(partial(apply, kernel("logaddexp")), values_of("logsumexp", xs))
+
+
+def _without_dim(name: str, given: Any) -> None:
+    """Refuse `dim` for numbers in a list, which would be ignored."""
+    if given:
+        raise TypeMismatchError(f"{name} of a list takes no dim; write {name}(sv.stack(rows), dim=-1) for an array")
 
 
 def _several(name: str, operands: Sequence[Any]) -> list[Operand]:

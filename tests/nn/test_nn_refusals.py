@@ -30,6 +30,8 @@ LAYERS = {
     "nn.Linear(3, 2).zero_grad(set_to_none=True)": (TypeMismatchError, "set_to_none", "omit"),
     "optim.SGD(nn.Linear(3, 2).parameters()).zero_grad(set_to_none=True)": (TypeMismatchError, "set_to_none", "omit"),
     "sv.relu([sv.Value(1.0)])": (TypeMismatchError, "relu", "list", "[relu(v) for v in row]"),
+    "sv.max([1.0, 2.0], dim=0)": (TypeMismatchError, "max", "dim", "sv.stack"),
+    "sv.logsumexp([1.0, 2.0], 0)": (TypeMismatchError, "logsumexp", "dim"),
     "nn.Linear(3, 2)([1.0, 2.0])": (InputError, "Linear(3, 2)", 3, 2),
     "nn.Sequential(nn.Linear(3, 2), nn.Linear(4, 1))([1.0, 2.0, 3.0])": (InputError, "Linear(4, 1)", "'1'", 4, 2),
     "nn.Linear(2, 1)('ab')": (TypeMismatchError, "sequence"),
@@ -298,10 +300,8 @@ def test_a_name_in_wrong_capitals_is_told_the_right_one(module):
     names = [name for name in dir(module) if not name.startswith("_")]
     for name in names:
         right = [other for other in names if other.casefold() == name.casefold()]
-        for typed in {name.lower(), name.title(), name.upper(), name.swapcase()} - {
-            *names,
-            "run",
-        }:  # sv.run is a folder
+        typos = {name.lower(), name.title(), name.upper(), name.swapcase()}
+        for typed in typos - {*names, "run"}:  # sv.run is a folder
             with pytest.raises(AttributeError) as caught:
                 getattr(module, typed)
             said = str(caught.value)  # or there is advice, such as nn.Sigmoid for sv.Sigmoid
