@@ -29,7 +29,7 @@ from _timing import HERE, child, command_of, fresh, main, say
 from _workloads import WORKLOADS
 from numpy.typing import NDArray
 
-from scalarviz.engine.arrays.rows import numpy_form
+from scalarviz.scalar.kernel import numpy_form
 from scalarviz.engine.cost import processors
 from scalarviz.engine.cuda import images
 from scalarviz.engine.cuda.catalog import Kernel, find, names

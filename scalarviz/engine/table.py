@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import InputError, ScalarvizError, listing, shown
 from ..scalar import ops
 from ..scalar.array import Values
-from ..scalar.kernel import Kernel
+from ..scalar.kernel import Kernel, numpy_form
 from ..scalar.value import Value
 from ..tape import Plan
 from .arrays.trainer import NumpyTrainer
@@ -49,8 +49,6 @@ def _objects_form(op: ops.Op) -> list[str]:
 
 
 def _numpy_form(op: ops.Op) -> list[str]:
-    from .arrays.rows import numpy_form
-
     value, pulls = numpy_form(op.name, np.dtype(np.float32))
     return [value.__name__, *(pull.__name__ for pull in pulls if pull is not None)]
 

@@ -22,7 +22,7 @@ from ..tape import Tape, trace
 from ._checked import steps_of
 from ._groups import INITIAL, MOST, GroupNumbers, ParamGroup, grouped, picked
 from ._pace import Pace
-from ._vector import FloatArray, gathered, moving_of, run_tape, scatter
+from ._vector import FloatArray, Places, Rows, gathered, moving_of, places_in, prepared, scatter
 
 if TYPE_CHECKING:
     from ._scheduler import LRScheduler
@@ -54,7 +54,8 @@ def unknown(optimizer: Optimizer, name: str) -> str:
 
 
 Limited = Callable[[Value, Value, Sequence[Value]], Value]
-NOBODY = ("_trainer", "_rules", "_of", "_pace")
+RULES = f"{__package__}._rules"
+NOBODY = ("_trainer", "_rules", "_of", "_pace", "_prepared")
 """Attributes that the rule of one group does not copy."""
 Update = tuple[Any, Mapping[str, Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
@@ -126,6 +127,8 @@ class Optimizer:
     _rules: tuple[Optimizer, ...] = ()
     """The rule of each group, an optimiser without weights; empty if there is one group."""
     _of: Indices = np.zeros(0, np.intp)
+    _prepared: tuple[dict[str, Any], Callable[[Rows, Rows], FloatArray]] | None = None
+    """The numbers of the rule, and its update of arrays with them."""
     _arguments: ClassVar[tuple[str, ...]] = ("lr",)
     """Names of the constructor's arguments, without the parameters."""
     _checks: ClassVar[Checks] = {}
@@ -205,13 +208,12 @@ class Optimizer:
         loss = None if closure is None else closure()
         self._steps += 1
         moving = moving_of(self._held)
-        if not any(len(places) for places, _ in moving):
-            return loss
-        flat = np.concatenate([places for places, _ in moving])
         w, g = gathered(self._held, "flat_value", moving), gathered(self._held, "flat_grad", moving)
+        if not len(w):
+            return loss
+        flat = places_in(moving, self.numel())
         arrays = self._arrays()  # a changed hyper-parameter may change which states exist
-        rows = np.stack([w, g, *(arrays[name][flat] for name in self.state)])
-        new_w, *new_state = self.moved_rows(rows, flat)
+        new_w, *new_state = self.moved_rows([w, g, *(arrays[name][flat] for name in self.state)], flat)
         for name, row in zip(self.state, new_state, strict=True):
             self._state[name][flat] = row
         scatter(self._held, new_w, moving)
@@ -313,7 +315,7 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         self._refresh()
-        return {name: part for name, part in self.__dict__.items() if name != "_trainer"}
+        return {name: part for name, part in self.__dict__.items() if name not in ("_trainer", "_prepared")}
 
     # ---- learning rates
 
@@ -625,18 +627,19 @@ class Optimizer:
 
     # ---- inside a step
 
-    def moved_rows(self, rows: FloatArray, flat: Indices) -> FloatArray:
+    def moved_rows(self, given: Rows, flat: Places) -> FloatArray:
         """Return the new weight and state rows of some weights, each by the rule of its group."""
         rules = self.rules_now()
         if not self._rules:
-            return rules[0]._update_rows(rows, np.array([self.lr, self._steps], np.float64))
+            return rules[0]._update_rows(given, np.array([self.lr, self._steps], np.float64))
+        rows = np.stack(given)
         found, of = np.delete(rows, 1, axis=0), self._of[flat]  # a result has no gradient, which is row 1
         for j, (rule, rate) in enumerate(zip(rules, self.lr_pace.rates, strict=True)):
             here = np.flatnonzero(of == j)
             if len(here):
                 own = np.array([0, *(1 + self.state.index(name) for name in rule.state)])
-                given = rows[np.ix_(np.insert(own + 1, 0, 0), here)]
-                found[np.ix_(own, here)] = rule._update_rows(given, np.array([rate, self._steps]))
+                its = rows[np.ix_(np.insert(own + 1, 0, 0), here)]
+                found[np.ix_(own, here)] = rule._update_rows(its, np.array([rate, self._steps]))
         return found
 
     def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
@@ -647,15 +650,21 @@ class Optimizer:
         state.update(zip(rule.state, new, strict=True))
         return [new_w, *state.values()]
 
-    def _update_rows(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
-        """Return the new weight and state rows: the shape of `rows` without the gradient's row."""
+    def _update_rows(self, rows: Rows, theta: FloatArray) -> FloatArray:
+        """Return the new weight and state rows: those of `rows` without the gradient's."""
+        kept = self._prepared
+        # a rule of a user's own may depend on anything, so it is recorded at each step
+        numbers = self.hyperparameters() if type(self).update.__module__ == RULES else None
+        if numbers is not None and kept is not None and {**kept[0], "lr": numbers["lr"]} == numbers:
+            return kept[1](rows, theta)
         try:
-            # recorded again each step: that takes microseconds, and changed hyper-parameters take effect at once
-            return run_tape(self.tape(), rows, theta)
+            run = prepared(self.tape())
         except TracingError:  # an `if` on a number works here, where weights are updated one by one
             lr, t = Value(theta[0]), Value(theta[1])
-            columns = [self._update_weight([Value(x) for x in column], lr, t) for column in rows.T.tolist()]
+            columns = [self._update_weight([Value(x) for x in column], lr, t) for column in np.stack(rows).T.tolist()]
             return np.array([[v.data for v in column] for column in columns]).T
+        self._prepared = None if numbers is None else (numbers, run)
+        return run(rows, theta)
 
     def _update_weight(self, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
         w, g, *numbers = inputs

@@ -3,83 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scalar import Block, ops
-from ..scalar.emit import NUMPY, function_source
-from ..scalar.erf import erf, erfc
+from ..scalar import Block
+from ..scalar.kernel import numpy_form
 from ..scalar.weight import Indices
 from ..tape import Tape
+from ..tape.tape import Node, Terms
 
 FloatArray = NDArray[np.float64]
 
 
-@cache
-def _function(entry: ops.Op) -> Callable[..., Any]:
-    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_infinity": np.inf}
-    exec(function_source("value", entry.args, (entry.value,), NUMPY), namespace)
-    function: Callable[..., Any] = namespace["value"]
-    return function
+Rows = Sequence[Any] | NDArray[Any]
+"""One number for all weights, or a row (lanes,), each."""
 
 
-def run_tape(tape: Tape, inputs: FloatArray, theta: FloatArray) -> FloatArray:
-    """Return the outputs of `tape`, (n_outputs, lanes), for `inputs` (n_inputs, lanes) and parameters `theta`."""
-    rows: list[Any] = []
-    with np.errstate(all="ignore"):
-        for node in tape.nodes:
-            if node.code == "input":
-                rows.append(inputs[node.index])
-            elif node.code == "param":
-                rows.append(theta[node.index])
-            elif node.code == "const":
-                rows.append(np.float64(node.number))
-            elif node.code == "dot":
-                rows.append(_dot(node, rows, theta))
-            elif node.code == "max":
-                rows.append(reduce(_function(ops.FIRST_MAX), [rows[a] for a in node.args]))
-            else:
-                rows.append(_function(ops.get(node.code))(*[rows[a] for a in node.args]))
-    lanes = inputs.shape[1]
-    return np.stack([np.broadcast_to(rows[i], lanes) for i in tape.outputs])
+def prepared(tape: Tape) -> Callable[[Rows, Rows], FloatArray]:
+    """Return `tape` as a function of inputs and parameters: arrays (lanes,) to outputs (n_outputs, lanes)."""
+    names: dict[str, Any] = {}
+    lines = [f"v{row} = {_line(node, row, names)}" for row, node in enumerate(tape.nodes)]
+    outputs = ", ".join(f"v{row}" for row in tape.outputs)
+    exec("\n    ".join(["def run(inputs, theta):", *lines, f"return {outputs},"]), names)
+
+    def call(inputs: Rows, theta: Rows) -> FloatArray:
+        with np.errstate(all="ignore"):
+            found = names["run"](inputs, theta)
+        return np.array([np.broadcast_to(row, np.shape(inputs[0])) for row in found])
+
+    return call
 
 
-def _dot(node: Any, rows: list[Any], theta: FloatArray) -> Any:
-    terms = node.terms
-    weights = terms.weights
-    if terms.kind != "const":
-        source = theta if terms.kind == "param" else rows
-        weights = [source[i] for i in weights]
+def _line(node: Node, row: int, names: dict[str, Any]) -> str:
+    """Return the expression of a node; constants and functions go into `names`."""
+    if node.code in ("input", "param"):
+        return f"{'inputs' if node.code == 'input' else 'theta'}[{node.index}]"
+    operands = [f"v{k}" for k in node.args]
+    if node.code == "const":
+        names[f"c{row}"] = np.float64(node.number)
+        return f"c{row}"
+    if node.terms is not None:
+        return _dot(node.terms, operands, row, names)
+    name = "first_max" if node.code == "max" else node.code
+    names[name] = numpy_form(name, np.dtype(np.float64))[0]
+    if node.code == "max":
+        return reduce(lambda a, b: f"first_max({a}, {b})", operands)
+    return f"{name}({', '.join(operands)})"
+
+
+def _dot(terms: Terms, operands: list[str], row: int, names: dict[str, Any]) -> str:
+    names[f"w{row}"] = [np.float64(w) for w in terms.weights] if terms.kind == "const" else []
+    written = {"const": f"w{row}[{{0}}]", "param": "theta[{1}]", "row": "v{1}"}[terms.kind]
+    products = [f"{written.format(k, w)} * {x}" for k, (w, x) in enumerate(zip(terms.weights, operands, strict=True))]
     # from 0.0 on, one product alone would lose the sign of -0.0
-    total = (-0.0 if len(weights) == 1 else 0.0) if terms.bias is None else theta[terms.bias]
-    return sum((w * rows[x] for w, x in zip(weights, node.args, strict=True)), total)
+    start = (
+        [] if terms.bias is None and len(products) == 1 else ["0.0" if terms.bias is None else f"theta[{terms.bias}]"]
+    )
+    return " + ".join([*start, *products])
 
 
 Held = Sequence[tuple[Block, Indices]]
-Moving = Sequence[tuple[Indices, Indices]]
+Places = Indices | slice
+EVERY = slice(None)
 
 
-def moving_of(held: Held) -> list[tuple[Indices, Indices]]:
+def moving_of(held: Held) -> list[tuple[Places, Places]]:
     """Return, for each block, the places in the state arrays and the flat indices of the weights that move."""
-    found, start = [], 0
+    found: list[tuple[Places, Places]] = []
+    start = 0
     for block, places in held:
-        moves = (block.computed[places] != 0) & (block.frozen_flags[places] == 0)
-        found.append((start + np.flatnonzero(moves), places[moves]))
-        start += len(places)
+        count = len(places)
+        # bytes are searched much faster than NumPy compares small arrays
+        whole = count == block.size and b"\0" not in block.computed.tobytes()
+        if whole and b"\1" not in block.frozen_flags.tobytes():
+            found.append((slice(start, start + count), EVERY))
+        else:
+            moves = (block.computed[places] != 0) & (block.frozen_flags[places] == 0)
+            found.append((start + np.flatnonzero(moves), places[moves]))
+        start += count
     return found
 
 
-def gathered(held: Held, attribute: str, moving: Moving) -> FloatArray:
+def places_in(moving: Sequence[tuple[Places, Places]], count: int) -> Places:
+    """Return the places in the state arrays of all weights that move, of `count`."""
+    if all(index is EVERY for _, index in moving):
+        return EVERY
+    return np.concatenate([np.arange(count)[place] for place, _ in moving])
+
+
+def gathered(held: Held, attribute: str, moving: Sequence[tuple[Places, Places]]) -> FloatArray:
     """Return values or gradients of the moving weights, block after block."""
-    pairs = zip(held, moving, strict=True)
-    return np.concatenate([getattr(block, attribute)[index].astype(np.float64) for (block, _), (_, index) in pairs])
+    parts = [getattr(block, attribute)[index] for (block, _), (_, index) in zip(held, moving, strict=True)]
+    return np.concatenate(parts, dtype=np.float64)
 
 
-def scatter(held: Held, values: FloatArray, moving: Moving) -> None:
+def scatter(held: Held, values: FloatArray, moving: Sequence[tuple[Places, Places]]) -> None:
     start = 0
     for (block, _), (_, index) in zip(held, moving, strict=True):
-        block.flat_value[index] = values[start : start + len(index)]
-        start += len(index)
+        count = block.size if index is EVERY else len(index)  # type: ignore[arg-type]
+        block.flat_value[index] = values[start : start + count]
+        start += count

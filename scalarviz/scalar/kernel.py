@@ -1,4 +1,4 @@
-"""The Python form of a table entry: two functions of floats, made from its expressions at first use.
+"""The Python forms of a table entry, made from its expressions at first use: functions of floats, and of arrays.
 
 `define` runs generated source so that `inspect`, tracebacks and debuggers can show it.
 """
@@ -8,10 +8,18 @@ from __future__ import annotations
 import ast
 import linecache
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import ops
-from .emit import PYTHON, PYTHON_NAMES, UPSTREAM, adjoint, function_source, translate
+from .emit import NUMPY, PYTHON, PYTHON_NAMES, UPSTREAM, adjoint, function_source, translate
+from .erf import erf, erfc
+
+Array = NDArray[Any]
 
 
 def define(name: str, source: str, namespace: dict[str, Any]) -> None:
@@ -120,3 +128,29 @@ def kernel(name: str) -> Kernel:
     if found is None:
         found = _KERNELS[name] = Kernel(ops.get(name))
     return found
+
+
+@cache
+def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], tuple[Callable[..., Array] | None, ...]]:
+    """Return the functions of an operation on arrays: its value, and the gradient of each operand (None: it has none).
+
+    The value takes the operands. A gradient takes the operands, the value and the upstream gradient.
+    """
+    op = ops.get(name)
+    dialect = replace(NUMPY, literal=_literal)
+    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_float16": float16, "_number": dtype.type}
+    exec(function_source("value", op.args, (op.value,), dialect), namespace)
+    for k, partial in enumerate(op.partials):
+        if partial is not None:
+            exec(function_source(f"pull_{k}", (*op.args, "y", UPSTREAM), (adjoint(partial),), dialect), namespace)
+    return namespace["value"], tuple(namespace.get(f"pull_{k}") for k in range(len(op.partials)))
+
+
+def float16(x: Array) -> Array:
+    """Return the nearest float16 numbers, in the dtype of `x`; infinite from 65,520 on."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(x).astype(np.float16).astype(x.dtype)
+
+
+def _literal(number: float) -> str:
+    return f"_number('{number!r}')"  # a plain float would make np.where(c, 1.0, 0.0) float64

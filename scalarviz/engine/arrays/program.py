@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, StateError
+from ...scalar.kernel import numpy_form
 from ...scalar.mask import Draws
 from ...tape import Instruction, Plan, Program
 from ..data import Data, empty, in_layout, pieces
 from ..problem import CACHE_BYTES, Array, check_coupled
-from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, numpy_form, times
+from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, times
 
 Threads = tuple[Callable[[], int], Callable[[int], object]]
 

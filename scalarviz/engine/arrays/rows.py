@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import cache
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...scalar import ops
-from ...scalar.emit import NUMPY, UPSTREAM, adjoint, function_source
-from ...scalar.erf import erf, erfc
+from ...scalar.kernel import numpy_form
 from ...tape import Instruction, Program
 from ..problem import Array
-
-
-@cache
-def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], tuple[Callable[..., Array] | None, ...]]:
-    """Return the functions of an operation on arrays: its value, and the gradient of each operand (None: it has none).
-
-    The value takes the operands. A gradient takes the operands, the value and the upstream gradient.
-    """
-    op = ops.get(name)
-    dialect = replace(NUMPY, literal=_literal)
-    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_float16": float16, "_number": dtype.type}
-    exec(function_source("value", op.args, (op.value,), dialect), namespace)
-    for k, partial in enumerate(op.partials):
-        if partial is not None:
-            exec(function_source(f"pull_{k}", (*op.args, "y", UPSTREAM), (adjoint(partial),), dialect), namespace)
-    return namespace["value"], tuple(namespace.get(f"pull_{k}") for k in range(len(op.partials)))
-
-
-def float16(x: Array) -> Array:
-    """Return the nearest float16 numbers, in the dtype of `x`; infinite from 65,520 on."""
-    with np.errstate(over="ignore", under="ignore"):
-        return np.asarray(x).astype(np.float16).astype(x.dtype)
-
-
-def _literal(number: float) -> str:
-    return f"_number('{number!r}')"  # a plain float would make np.where(c, 1.0, 0.0) float64
 
 
 def times(weights: Array, operands: Array) -> Array:

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.rows import numpy_form
 from ...errors import InputError, ScalarvizError, listing, shown
 from ...onnx.graph import Node
 from ...scalar import Value
 from ...scalar import array as of_values
+from ...scalar.kernel import numpy_form
 
 SETTINGS: dict[str, tuple[int, ...]] = {
     "BatchNormalization": (3, 4), "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2),

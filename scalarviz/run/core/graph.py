@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...collecting import collection_paused
 from ...engine.arrays.program import PlanRunner
-from ...engine.arrays.rows import float16
 from ...engine.data import Data
 from ...engine.problem import Reduction, Share, inverse
 from ...errors import InputError, UnknownNameError, listing
 from ...nn import Activation, Module, Sequential
 from ...nn._losses import batch_part, batch_reduction, batch_shares
 from ...optim import Optimizer
+from ...scalar.kernel import float16
 from ...scalar.mask import Draws
 from ...scalar.store import Block
 from ...tape import Plan, Tape, halved, lower, trace

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ... import optim
 from ...arguments import of_torch
 from ...checks import integer, real_array
-from ...engine.arrays.rows import float16
 from ...engine.problem import HALF, NO_LIMITS, Limits, Problem
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...nn._buffer import Buffer
@@ -25,6 +24,7 @@ from ...optim import Optimizer
 from ...optim._checked import held_by
 from ...optim._optimizer import overrides_step
 from ...scalar import Block
+from ...scalar.kernel import float16
 from ...tape import Plan, Tape, lower
 from ...tape.passes import rebuild
 from ...tape.program import CODES

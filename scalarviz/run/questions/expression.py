@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import position
-from ...engine.arrays.rows import numpy_form
 from ...errors import ExpressionError, OutOfRangeError, listing, shown
 from ...scalar import ops
+from ...scalar.kernel import numpy_form
 
 WIDTH = 72
 """Characters of a line with a caret under it; of a longer text, the part around the caret is shown."""
