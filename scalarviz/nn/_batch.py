@@ -1,125 +1,118 @@
-"""The call of a module with a batch: an array of samples gives an array of outputs, computed in NumPy."""
+"""The call of a module with a batch: kernels compute an array of outputs, which remembers the call for `backward`.
+
+The module is recorded for one sample, as a Run records it, and the recording is kept as long as nothing changes that it
+depends on. What cannot be recorded is computed sample by sample with objects.
+"""
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from operator import is_
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import attributes
 from ..checks import real_array
-from ..errors import InputError, StateError, TracingError
-from ..scalar import tracing
-from ..scalar.array import Extremes, Values
+from ..errors import InputError, StateError, TracingError, shown
+from ..scalar import Value, dot, mask, tracing
+from ..scalar.array import Values, values
 from ..scalar.nested import every, shape_of
-from ..tape import lower, trace
+from ..scalar.outputs import Made, Outputs, taped
+from ..scalar.sample import Sample
+from ..scalar.value import inner_nodes
+from ..tape import Tape, trace
+from ..tape.lower import Cached, lower_rows
+from ..tape.trace import random_states
 from ._inputs import rebuilt, titled
 from ._to_onnx import first_sides, origin_of, trained_shape
 
 if TYPE_CHECKING:
-    from ..scalar.store import Block
-    from ..tape import Plan, Tape
+    from ..engine.arrays.program import RowProgram
+    from ..engine.passes import Passes
     from ._module import Module
 
 Shape = tuple[int, ...]
+Array = NDArray[Any]
+Place = tuple[int, int]
+"""Seed and step of dropout masks."""
+
+RECORDINGS = 4
+"""The most recordings that are kept for a shape: one in training, one in evaluation, and a few."""
+MOST_NODES = 1_000_000
+"""The most nodes of the graphs that a batch may need where objects compute it."""
 
 
-ABSENT = {
-    **dict.fromkeys(("double", "float", "long", "int", "to"), "outputs are float64 numbers already; omit the call"),
-    **dict.fromkeys(("log_softmax", "relu", "sigmoid", "softmax"), "end the network in a layer such as nn.Softmax()"),
-    "unsqueeze": "use x[:, None]", "permute": "use x.transpose(1, 0)", "norm": "use np.linalg.norm(x)",
-}  # fmt: skip
-"""What PyTorch's tensors have and `Outputs` have not, and what is said of each."""
+class Call(Made):
+    """The call of modules in a row with a batch. A walk back ends here: the weights get their gradients."""
+
+    __slots__ = ("inputs", "modules", "place", "tracks")
+
+    def __init__(self, modules: tuple[Module, ...], inputs: Array, place: Place, tracks: int, pull: Any) -> None:
+        super().__init__((), pull)
+        self.modules, self.inputs, self.place, self.tracks = modules, inputs, place, tracks
 
 
-class Outputs(np.ndarray[Any, Any]):
-    """The outputs of a batch: numbers without a graph, as are all results computed from them.
-
-    ``argmax``, ``max``, ``mean`` and similar methods also take PyTorch's ``dim`` and ``keepdim``.
-    """
-
-    if not TYPE_CHECKING:
-        __getattr__ = attributes(ABSENT, "a batch of outputs")
-
-    requires_grad = False
-
-    def detach(self) -> Outputs:
-        """Return these outputs: they have no graph."""
-        return self
-
-    cpu = clone = detach
-
-    def numpy(self) -> NDArray[Any]:
-        """Return the numbers as a plain array."""
-        return np.asarray(self)
-
-    def backward(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise StateError with advice how to train: a batch builds no graph."""
-        raise StateError(
-            "backward: a module called with a batch returns numbers without a graph; train with sv.Run(net, loss, "
-            "optimizer, data=(X, Y)).step(), or call net(x) for each sample x, then backward() on the mean of the "
-            "losses"
-        )
+Standing = list[tuple[Callable[[], Any], list[Any]]]
 
 
-def _along(name: str) -> Callable[..., Any]:
-    def along(self: Outputs, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        given = {"axis": dim, **({"keepdims": True} if keepdim else {}), **numpy}
-        if name in ("std", "var"):
-            given.setdefault("ddof", 1)  # as in PyTorch; np.std(x) gives its own
-        found = getattr(np.ndarray, name)(self, **given)
-        paired = dim is not None and name in PAIRS
-        return Extremes(found, partial(getattr(self, f"arg{name}"), dim, keepdim)) if paired else found
+@dataclass(slots=True)
+class Recorded:
+    """How to compute a batch: the tape of a sample, what forward returned, and the passes by dtype."""
 
-    return along
+    tape: Tape
+    result: Any  # the structure of the result, with arrays of zeros
+    standing: Standing  # what it depends on: how to get it, and what it was
+    modules: tuple[Module, ...]
+    passes: dict[np.dtype[Any], Passes] = field(default_factory=dict)
 
+    def ready(self, theta: Array) -> Passes:
+        """Return the passes in the dtype of the weights, with these numbers."""
+        found = self.passes.get(theta.dtype)
+        if found is None:
+            from ..engine.passes import Passes
 
-PAIRS = ("max", "min")
-for _name in ("argmax", "argmin", "mean", "std", "sum", "var", *PAIRS):
-    setattr(Outputs, _name, _along(_name))
+            found = self.passes[theta.dtype] = Passes(self.tape, theta.dtype)
+        found.theta[:] = theta
+        return found
+
+    def theta(self, *, weights: bool = False) -> Array:
+        """Return the numbers of all blocks, or of the weights without the buffers."""
+        blocks = [block for block in self.tape.blocks if not (weights and block.buffer)]
+        return np.concatenate([block.flat_value for block in blocks] or [np.empty(0)])
+
+    def spread(self, flat: Array, buffers: bool) -> None:
+        """Add a gradient to those of the weights, or set the buffers."""
+        start = 0
+        for block in self.tape.blocks:
+            part = flat[start : start + block.size]
+            start += block.size
+            if buffers and block.buffer:
+                block.flat_value[:] = part
+            elif not (buffers or block.buffer):
+                block._accumulate(0, part)
 
 
 def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
     """Return the outputs for a batch `x`, structured as those of a sample; None if `x` is one sample."""
     if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
+    made = x._made if isinstance(x, Outputs) and not tracing.untracking() else None
     array = real_array(x.detach().cpu() if hasattr(x, "detach") else x, f"{type(module).__name__}: the input")
-    if is_sample(module, array.shape):
+    if made is None and is_sample(module, array.shape):
         return None
-    books, standing = module._books, _standing(module)
-    if len(standing) != len(books.standing) or not all(map(is_, standing, books.standing)):
-        books.standing, books.plans = standing, {}
-    plan = None if named else books.plans.get(array.shape[1:])
-    if plan is None:
-        try:
-            tape, result = _recorded(module, array.shape[1:], named)
-        except TracingError:
-            return _one_by_one(module, array, named)
-        except InputError as error:
-            if str(array.shape[1:]) in str(error):
-                error.add_note(
-                    f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; "
-                    "one sample is net(x.tolist()), or the batch net(x[None])."
-                )
-            raise
-        if module in tape.modes:  # of a norm in training the batch is one call
-            return None
-        if tape.modes:
-            own = [titled(one, type(one).__name__) for one in tape.modes if one in {*module.modules()}]
-            raise StateError(
-                f"{min(own)} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
-                if own else "forward itself makes a Dropout, which eval() does not reach; write F.dropout(x, p, "
-                "training=self.training), or make nn.Dropout(p) in __init__"
-            )  # fmt: skip
-        plan = lower(tape.only(outputs=True)), tape.blocks, result
-        if not named and all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
-            books.plans[array.shape[1:]] = plan  # a user's forward may depend on anything, so it is not cached
-    return _computed(module, array, *plan)
+    if isinstance(made, Call) and made.modules and not named:  # decoder(encoder(x)) is one program
+        return _called((*made.modules, module), made.inputs, {}, made)
+    if made is not None:
+        return _one_by_one(module, array, named, made, "its input is computed from the outputs of another module")
+    return _called((module,), array, named, None)
 
 
 def is_sample(module: Module, shape: Shape) -> bool:
@@ -133,76 +126,279 @@ def is_sample(module: Module, shape: Shape) -> bool:
     return known is not None and len(known) == len(shape) and (None in known or known == shape)
 
 
-def _standing(module: Module) -> list[Any]:
-    """Return all that a recording depends on: the layers and their attributes."""
-    return [x for _, part in module.named_modules() for x in (type(part), *vars(part).values())]
+def _called(modules: tuple[Module, ...], array: Array, named: Mapping[str, Any], before: Call | None) -> Any:
+    """Return the outputs of modules in a row; `before` is the call of all but the last."""
+    try:
+        recorded = _recording(modules, array.shape[1:], named)
+    except TracingError as error:
+        if before is not None:
+            raise
+        return _one_by_one(modules[-1], array, named, None, str(error))
+    except InputError as error:
+        if str(array.shape[1:]) in str(error):
+            error.add_note(
+                f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; "
+                "one sample is net(x.tolist()), or the batch net(x[None])."
+            )
+        raise
+    theta = recorded.theta()
+    passes, rows = recorded.ready(theta), array.reshape(len(array), prod(array.shape[1:]))
+    place = before.place if before is not None else mask.next_place() if passes.masks else (0, 0)
+    tracks = len(passes.plan.body.tracks)
+    found = passes.outputs(rows, place, 0 if before is None else before.tracks)
+    if tracks:
+        recorded.spread(passes.theta, buffers=True)
+    wrong = np.isnan(found).any(axis=1) if passes.gathers else np.zeros(0, bool)
+    if wrong.any() and np.isfinite(rows[wrong]).all():  # the call with that sample reports a number that is no row
+        modules[0](array[int(np.argmax(wrong))].tolist(), **named)
+    weights = theta if not tracks else recorded.theta(weights=True)
+
+    def pull(upstream: Array) -> tuple[()]:
+        if recorded.theta(weights=bool(tracks)).tobytes() != weights.tobytes():
+            raise StateError(
+                "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
+                "backward() before optimizer.step(), and the network again after it"
+            )
+        recorded.spread(passes.gradient(theta, rows, upstream.reshape(found.shape), place), buffers=False)
+        return ()
+
+    untracked = tracing.untracking() or all(block.buffer for block in recorded.tape.blocks)
+    call = None if untracked else Call(() if named else modules, array, place, tracks, pull)
+    return _shaped(recorded.result, found, call)
 
 
-def _recorded(module: Module, sample: Shape, named: Mapping[str, Any]) -> tuple[Tape, Any]:
-    """Return a module as a tape for samples of a shape, and what it returned."""
+def _recording(modules: tuple[Module, ...], sample: Shape, named: Mapping[str, Any]) -> Recorded:
+    """Return a recording of modules in a row that still holds, or a new one."""
+    key = sample, tuple(map(id, modules))
+    kept: list[Recorded] = modules[-1]._books.recordings.setdefault(key, [])
+    for one in kept if not named else ():
+        if all(_stands(get(), before) for get, before in one.standing):
+            return one
     made = list[Any]()
 
     def forward(row: Values) -> Any:
-        made.append(module(row.reshape(sample), **named))
-        return made[0]
+        result: Any = row.reshape(sample)
+        for k, module in enumerate(modules):
+            result = module(result, **(named if k == len(modules) - 1 else {}))
+        made.append(result)
+        return result
 
-    tape = trace(forward, int(np.prod(sample)))
-    return tape, _shapes(made[0])
+    before = random_states()
+    recorded = Recorded(trace(forward, prod(sample)), _zeros(made[0]), _standing(modules), modules)
+    if not named and random_states() == before:  # numbers that forward draws are new in each call
+        kept[:] = [recorded, *kept[: RECORDINGS - 1]]
+    return recorded
 
 
-def _shapes(result: Any) -> Any:
+def _stands(now: Any, before: list[Any]) -> bool:
+    return len(now) == len(before) and all(map(is_, now, before))
+
+
+def _standing(modules: Sequence[Module]) -> Standing:
+    """Return all that a recording depends on: attributes of the layers, and what users' functions read beside these."""
+    parts = {id(part): part for module in modules for _, part in module.named_modules()}
+    found: Standing = []
+    for part in parts.values():
+        own = vars(part)
+        found.append((own.values, list(own.values())))
+        for held in own.values():
+            found += _inside(held)
+        if not type(part).__module__.startswith(__package__):
+            functions = [f for kind in type(part).__mro__ for f in vars(kind).values() if isinstance(f, FunctionType)]
+            found += _read_by([f for f in functions if not f.__module__.startswith(__package__)], set())
+    return [(get, before) for get, before in found if before]
+
+
+def _inside(held: Any) -> Standing:
+    if isinstance(held, np.ndarray):  # a constant of the recording
+        copy = held.copy()
+        return [(lambda: [np.array_equal(held, copy)], [True])]
+    if isinstance(held, dict):
+        return [(held.values, list(held.values()))]
+    if isinstance(held, list | tuple):
+        return [(lambda: held, list(held)), *(entry for one in held for entry in _inside(one))]
+    return []
+
+
+def _read_by(functions: list[FunctionType], seen: set[int]) -> Standing:
+    """Return the global numbers, texts and lists that functions read, and the variables around them."""
+    found: Standing = []
+    for function in functions:
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        around = function.__globals__
+        names = [name for name in function.__code__.co_names if name in around]
+        data = [n for n in names if isinstance(around[n], bool | int | float | str | tuple | list | np.ndarray)]
+        found.append((partial(_values_of, around, data), [around[name] for name in data]))
+        found += [entry for name in data for entry in _inside(around[name])]
+        cells = function.__closure__ or ()
+        found.append((partial(_contents, cells), _contents(cells)))
+        below = [around[name] for name in names] + _contents(cells)
+        ours = (f for f in below if isinstance(f, FunctionType) and not f.__module__.startswith("scalarviz."))
+        found += _read_by(list(ours), seen)
+    return found
+
+
+def _values_of(around: Mapping[str, Any], names: list[str]) -> list[Any]:
+    return [around.get(name) for name in names]
+
+
+def _contents(cells: Sequence[Any]) -> list[Any]:
+    return [cell.cell_contents for cell in cells]
+
+
+def _zeros(result: Any) -> Any:
     """Return the structure of a result, with the shape of each part as an array of zeros, without the graph."""
     if isinstance(result, list | tuple | dict):
-        return rebuilt(result, _shapes)
+        return rebuilt(result, _zeros)
     return None if result is None else np.empty(shape_of(result))
 
 
-def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[Block], result: Any) -> Any:
-    from ..engine.arrays.program import PlanRunner
+def _shaped(result: Any, found: Array, call: Made | None) -> Any:
+    """Return the columns of `found`, (N, numbers), in the structure of `result`; each part has the batch first."""
+    if isinstance(result, np.ndarray):
+        return taped(found.reshape(len(found), *result.shape), call)
+    if isinstance(call, Call):
+        call.modules = ()  # one of several parts is not what another module would get
+    start = 0
 
-    theta = np.concatenate([block.flat_value for block in blocks] or [np.empty(0)])
-    rows = array.reshape(len(array), prod(array.shape[1:]))
-    found = PlanRunner(plan, theta.dtype).rows(theta, rows.T, plan.body.outputs).T
-    wrong = np.isnan(found).any(axis=1) & np.isfinite(rows).all(axis=1)
-    if wrong.any():  # such as a number that is no row of an Embedding: the call with that sample reports it
-        module(array[int(np.argmax(wrong))].tolist())
-    return _shaped(result, iter(np.split(found, found.shape[1], axis=1)))
+    def part_of(part: Any) -> Any:
+        nonlocal start
+        if part is None or isinstance(part, list | tuple | dict):
+            return None if part is None else rebuilt(part, part_of)
+        own = slice(start, start + part.size)
+        start += part.size
+
+        def pull(upstream: Array) -> list[Array]:
+            whole = np.zeros(found.shape)
+            whole[:, own] = upstream.reshape(len(found), -1)
+            return [whole]
+
+        made = None if call is None else Made((call,), pull)
+        return taped(found[:, own].reshape(len(found), *part.shape), made)
+
+    return rebuilt(result, part_of)
 
 
-def _shaped(result: Any, columns: Iterator[NDArray[Any]]) -> Any:
-    """Return the columns in the structure of `result`, each part with the batch as its first axis."""
-    if isinstance(result, list | tuple | dict):
-        return rebuilt(result, lambda part: _shaped(part, columns))
-    if result is None:
-        return None
-    shape = result.shape
-    taken = [next(columns) for _ in range(prod(shape))]
-    return np.concatenate(taken, axis=1).reshape(len(taken[0]), *shape).view(Outputs)
+def _one_by_one(module: Module, array: Array, named: Mapping[str, Any], made: Made | None, why: str) -> Any:
+    """Return the outputs of a batch that cannot be recorded: sample by sample, and so its gradient."""
+    title, place = titled(module, type(module).__name__), mask.next_place()
 
+    def outputs_of(k: int, sample: Any) -> Any:
+        with mask.sample(mask.Draws(*place, k)):
+            return module(sample, **named)
 
-def _one_by_one(module: Module, array: NDArray[Any], named: Mapping[str, Any]) -> Any:
-    """Return the outputs of a batch whose forward asks for numbers and cannot be recorded: sample by sample."""
     with tracing.no_grad():
-        results = [module(sample.tolist(), **named) for sample in array]
-    rows = np.array([[v.data for v in every(result, type(module).__name__)] for result in results])
-    return _shaped(_shapes(results[0]), iter(np.split(rows, rows.shape[1], axis=1)))
+        results = [outputs_of(k, sample.tolist()) for k, sample in enumerate(array)]
+    found = np.array([[v.data for v in every(result, title)] for result in results])
+
+    def pull(upstream: Array) -> list[Array]:
+        started, inputs = time.perf_counter(), np.zeros(array.shape)
+        for k, sample in enumerate(array):
+            leaves = list(map(Value, sample.ravel().tolist()))
+            outputs = every(outputs_of(k, values(leaves, sample.shape)), title)
+            total = dot(upstream.reshape(found.shape)[k].tolist(), outputs)
+            if k == 0 and (nodes := len(inner_nodes([total])) * len(array)) > MOST_NODES:
+                raise InputError(
+                    f"{title}: {why}. So objects would compute each sample, with {nodes:,} nodes for the batch; at "
+                    f"most {MOST_NODES:,} are allowed. Use a smaller batch"
+                )
+            total.backward()
+            inputs[k] = np.reshape([leaf.grad for leaf in leaves], sample.shape)
+        seconds = time.perf_counter() - started
+        warnings.warn(
+            f"{title}: {why}. So objects compute each sample: the gradient of {len(array)} samples took {seconds:.2g} s",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
+        return [] if made is None else [inputs]
+
+    call = None if tracing.untracking() else Made(() if made is None else (made,), pull)
+    return _shaped(_zeros(results[0]), found, call)
+
+
+# ---- the loss of a batch
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sample's part of a loss, as a program whose inputs are its outputs and its targets."""
+
+    program: RowProgram
+    shape: Shape
+
+
+_PARTS: Cached[Any, Part] = Cached()
+
+
+def _part(loss: Any, sides: Shape, target: Shape) -> Part:
+    from ..engine.arrays.program import RowProgram
+
+    key = type(loss), tuple(vars(loss).items()), sides, target
+    try:
+        found = _PARTS.get(key)
+    except TypeError:  # an attribute of a user's loss is not hashable
+        key, found = None, None
+    if found is None:
+        of = loss if loss.reduction == "none" else getattr(loss, "batch_part", loss)
+        made = list[Any]()
+
+        def part(row: Values) -> Any:
+            own = prod(sides)
+            given = row[:own].reshape(sides).view(Sample), row[own:].reshape(target).view(Sample)
+            made.append(of(*(x if x.ndim else x.item_value() for x in given)))
+            return made[0]
+
+        program = RowProgram(lower_rows(trace(part, prod(sides) + prod(target))), np.dtype(np.float64))
+        found = Part(program, shape_of(made[0]))
+        if key is not None:
+            _PARTS.store(key, found)
+    return found
 
 
 def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
-    """Return the loss of a batch as a Run computes it, a number without a graph."""
-    wanted = real_array(targets.detach().cpu() if hasattr(targets, "detach") else targets, "the targets")
+    """Return the loss of a batch as a Run computes it."""
+    if hasattr(loss, "batch_shares") and outputs.ndim > 2:  # as in PyTorch, axis 1 counts the classes
+        wanted = np.asarray(targets)
+        if wanted.shape == (len(outputs), *outputs.shape[2:]):
+            outputs = outputs.permute(0, *range(2, outputs.ndim), 1).reshape(-1, outputs.shape[1])
+            return batch_loss(loss, outputs, wanted.ravel())
+    goal = targets if isinstance(targets, Outputs) else taped(
+        real_array(targets.detach().cpu() if hasattr(targets, "detach") else targets, "the targets"), None
+    )  # fmt: skip
     title = type(loss).__name__
-    if outputs.ndim == 0 or wanted.ndim == 0 or len(wanted) != len(outputs):
+    if outputs.ndim == 0 or goal.ndim == 0 or len(goal) != len(outputs):
         raise InputError(
-            f"{title}: outputs of the shape {outputs.shape} for targets of the shape {wanted.shape}; a batch needs "
+            f"{title}: outputs of the shape {outputs.shape} for targets of the shape {goal.shape}; a batch needs "
             "one target for each sample"
         )
-    pairs = list(zip(np.asarray(outputs).tolist(), wanted.tolist(), strict=True))
-    if loss.reduction == "none":
-        return np.array([[v.data for v in every(loss(o, t), title)] for o, t in pairs]).view(Outputs)
-    total = sum([getattr(loss, "batch_part", loss)(o, t).data for o, t in pairs], 0.0)
-    if loss.batch_reduction == "mean":
+    part, count = _part(loss, outputs.shape[1:], goal.shape[1:]), len(goal)
+    flat = [np.asarray(x).reshape(count, prod(x.shape[1:])) for x in (outputs, goal)]
+    if hasattr(loss, "check_targets"):
+        loss.check_targets(flat[1], flat[0].shape[1])
+    program = part.program.program
+    rows = part.program.forward(_NOTHING, np.concatenate(flat, axis=1).T)
+    terms = rows[program.outputs]
+    scale = 1.0
+    if loss.reduction != "none" and loss.batch_reduction == "mean":
         shares = getattr(loss, "batch_shares", None)
-        rows = wanted.reshape(len(pairs), prod(wanted.shape[1:]))
-        total /= (len(pairs) if shares is None else shares(rows).sum()) or np.nan
-    return np.array(total).view(Outputs)
+        divisor = count if shares is None else float(shares(flat[1]).sum())
+        scale = 1.0 / divisor if divisor else np.nan
+    each = loss.reduction == "none"
+    alive = [(x, k) for k, x in enumerate((outputs, goal)) if x._made is not None]
+
+    def pull(upstream: Array) -> list[Array]:
+        adjoints = np.zeros_like(rows)
+        np.add.at(adjoints, program.outputs, upstream.reshape(count, -1).T if each else upstream * scale)
+        part.program.backward(rows, adjoints, _NOTHING, _NOTHING)
+        found = np.zeros((flat[0].shape[1] + flat[1].shape[1], count))
+        found[program.input_index] = adjoints[program.input_rows]
+        both = found[: flat[0].shape[1]], found[flat[0].shape[1] :]
+        return [both[k].T.reshape(x.shape) for x, k in alive]
+
+    numbers = terms.T.reshape(count, *part.shape) if each else np.array(terms.sum() * scale)
+    tracked = alive and not tracing.untracking()
+    return taped(numbers, Made([x._made for x, _ in alive], pull) if tracked else None)
+
+
+_NOTHING = np.zeros(0)

@@ -25,8 +25,9 @@ from ..scalar.functions import parted
 from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
 from ..scalar.number import checked_number
+from ..scalar.outputs import Outputs
 from ..scalar.value import Symbol, apply, as_value
-from ._batch import Outputs, batch_loss
+from ._batch import batch_loss
 from ._inputs import titled
 from ._losses import Joined, Loss, Reduction, reduce_sum
 from ._module import Module

@@ -25,7 +25,7 @@ def as_input(x: Any, module: object) -> Any:
     if kind is Values or kind is Sample or isinstance(x, Value):
         return x
     if isinstance(x, Many):
-        return x.as_values()
+        return x.as_values() if not x.taped else as_input(np.asarray(x), module)
     if hasattr(x, "detach"):  # PyTorch's tensors may need gradients
         x = x.detach().cpu().numpy()
     try:
@@ -42,7 +42,7 @@ def as_argument(x: Any, module: object, level: int = 0) -> Any:
 
     An array is a `Sample` from here on.
     """
-    if type(x) is Sample or isinstance(x, Value):
+    if type(x) is Sample or isinstance(x, Value) or (isinstance(x, Many) and x.taped):
         return x
     if isinstance(x, list | tuple):
         if not x or not _plain(x):  # forward may fill an empty list
@@ -78,7 +78,7 @@ def as_result(x: Any, kind: type[Values]) -> Any:
 
     Arrays are of a `kind`: `Sample` if the result goes back into another forward.
     """
-    if isinstance(x, Value) or (type(x) is kind and x.ndim):
+    if isinstance(x, Value) or (type(x) is kind and x.ndim) or (isinstance(x, Many) and x.taped):
         return x
     if isinstance(x, np.ndarray | Many):
         found = x if isinstance(x, Values) else row_of(x)

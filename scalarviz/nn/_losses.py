@@ -21,8 +21,9 @@ from ..scalar.array import like
 from ..scalar.kernel import kernel
 from ..scalar.nested import NESTED, every, shape_of
 from ..scalar.number import at_least_zero, checked_number, positive
+from ..scalar.outputs import Outputs
 from ..scalar.value import apply
-from ._batch import Outputs, batch_loss
+from ._batch import batch_loss
 from ._elementwise import Elementwise
 from ._inputs import titled
 

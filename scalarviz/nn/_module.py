@@ -147,7 +147,7 @@ _FORWARDS = threading.local()
 class _Books:
     """The private state of a module."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "plans", "standing")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "recordings")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
@@ -155,8 +155,7 @@ class _Books:
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
-        self.standing: list[Any] = []  # the layers and attributes for which `plans` hold
-        self.plans: dict[tuple[int, ...], Any] = {}  # by the shape of a sample: how to compute a batch
+        self.recordings: dict[Any, Any] = {}  # by the shape of a sample: how to compute a batch
 
 
 class Module:
@@ -220,9 +219,10 @@ class Module:
         returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
         """
         depth = getattr(_FORWARDS, "depth", 0)
-        alone = depth == 0 and len(inputs) == 1 and not (named and any(hasattr(x, "ndim") for x in named.values()))
+        batch = any(isinstance(x, Many) and x.taped for x in inputs)
+        alone = (depth == 0 or batch) and len(inputs) == 1 and not (named and any(hasattr(x, "ndim") for x in named.values()))
         axes = getattr(inputs[0], "ndim", 0) if alone else 0
-        if type(axes) is int and axes > 1 and not isinstance(inputs[0], Many):
+        if type(axes) is int and axes > 1 and (batch or not isinstance(inputs[0], Many)):
             from ._batch import batch_outputs
 
             if (found := batch_outputs(self, inputs[0], named)) is not None:
@@ -243,7 +243,8 @@ class Module:
             finally:
                 _FORWARDS.depth = depth
             result = as_result(result, Sample if from_sample(inputs) or from_sample(named.values()) else Values)
-        self._keep(given, result)
+        if not batch:
+            self._keep(given, result)
         return result
 
     def _row_size(self) -> int:

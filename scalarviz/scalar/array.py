@@ -421,7 +421,7 @@ def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: boo
     array = words.as_values()
     dim, keepdim = _dim_and_keepdim(find.__name__, dim, keepdim, numpy)
     place = None if dim is None else one_dimension(array, dim, find.__name__)
-    return find(array.data, axis=place, keepdims=keepdim)
+    return find(np.asarray(array.data), axis=place, keepdims=keepdim)
 
 
 Objects = NDArray[np.object_]
@@ -637,7 +637,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     if isinstance(x, Values):
         return np.ndarray.view(x, np.ndarray)
     if isinstance(x, Many):
-        found: Objects = x.as_values().view(np.ndarray)
+        found: Objects = np.asarray(x.as_values()).astype(object, copy=False)
         return found
     if isinstance(x, Value):
         return np.array(x, dtype=object)
@@ -663,6 +663,11 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     return array.astype(np.float64).astype(object)
 
 
+def of_batch(operands: Iterable[Any]) -> Any:
+    """Return the first operand that is a batch of outputs, whose tape has the operation; or None."""
+    return next((x for x in operands if isinstance(x, Many) and x.taped), None)
+
+
 @lru_cache(maxsize=256)
 def _elementwise(name: str, arity: int) -> Any:
     op = kernel(name)
@@ -671,6 +676,8 @@ def _elementwise(name: str, arity: int) -> Any:
 
 def each(name: str, *operands: Any) -> Any:
     """Apply an operation of the table elementwise to the operands, which are broadcast."""
+    if (batch := of_batch(operands)) is not None:
+        return batch.each(name, *operands)
     given = [as_objects(x, name) for x in operands]
     kind = _kind(operands, given)
     try:
@@ -696,6 +703,8 @@ def _kind(operands: Sequence[Any], given: list[Objects]) -> type[Values]:
 
 def product(a: Any, b: Any) -> Any:
     """Return ``a @ b``, in NumPy's sense; each number is its own weighted sum."""
+    if (batch := of_batch((a, b))) is not None:
+        return batch.product(a, b)
     left, right = as_objects(a, "@"), as_objects(b, "@")
     kind = _kind((a, b), [])
     if not (left.ndim and right.ndim) or left.shape[-1] != right.shape[-2 if right.ndim > 1 else 0]:
@@ -753,6 +762,8 @@ def stack(rows: Sequence[Any], dim: int = 0) -> Any:
 def _joined(rows: Sequence[Any], dim: int | None, name: str, more: int) -> Any:
     if not isinstance(rows, list | tuple) or not rows:
         raise InputError(f"{name} takes a list of arrays, {name}([a, b]); got {shown(rows)}")
+    if (batch := of_batch(rows)) is not None:
+        return batch.joined(rows, dim or 0, more)
     given = [as_objects(x, name) for x in rows]
     kind = _kind(rows, given)
     parts = [np.atleast_1d(x) for x in given] if more == 0 else given
@@ -824,7 +835,7 @@ def only(array: Values, what: str) -> Value:
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
-        return each(name, self, *others)
+        return self.each(name, self, *others)
 
     method.__name__, method.__doc__ = name, f"{name} of each number."
     return method
@@ -847,7 +858,7 @@ for _name in METHODS:
 
 
 def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:
-    return each("clip", self, min, max)
+    return self.each("clip", self, min, max)
 
 
 Values.clamp = _clamp  # type: ignore[attr-defined]

@@ -88,6 +88,12 @@ def with_same_masks(fn: Callable[..., Any]) -> Callable[..., Any]:
     return again
 
 
+def next_place() -> tuple[int, int]:
+    """Return seed and step of the next masks by hand; the call of a whole batch is one step."""
+    _by_hand.step += 1
+    return _by_hand.seed, _by_hand.step - 1
+
+
 def factors(n: int, p: float) -> list[Value]:
     """Return the mask of a call for `n` units, one Value each."""
     recorder = tracing.active()

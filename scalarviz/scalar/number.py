@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 
@@ -55,6 +55,9 @@ class Many:
     """Base of operands with many numbers: ``value * many``, and the functions, leave the work to them."""
 
     __slots__ = ()
+
+    taped: ClassVar[bool] = False
+    """Whether it is a batch: numbers with a tape of whole arrays, instead of objects."""
 
     def each(self, name: str, *operands: Any) -> Any:
         """Apply the operation `name` of the table elementwise to its operands; this object is one of them."""

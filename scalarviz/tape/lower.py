@@ -354,6 +354,12 @@ def lower_unfused(tape: Tape) -> tuple[Tape, Plan]:
     return tape, Plan(tape.n_parameters, 0, tape.n_inputs, tape.n_targets, 0, None, None, body)
 
 
+def lower_rows(tape: Tape) -> Program:
+    """Return a program whose inputs get gradients too, for a function of outputs without weights."""
+    tape = passes.squared_errors(means(weighted_sums(passes.fold_constants(passes.share_operands(tape)))))
+    return _program(tape, passes.gradient_rows(tape, tape.outputs, inputs=True))
+
+
 def _unnamed(tape: Tape) -> Tape:
     """Return the tape without references to a model, which a cached plan would keep alive."""
     taps = tuple((number, rows) for number, (_, rows) in enumerate(tape.taps))

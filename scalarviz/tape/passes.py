@@ -402,14 +402,14 @@ def squared_difference(
     return (a, b), [below]
 
 
-def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
-    """Return whether each row gets a gradient: `roots` depend on it, and it depends on a parameter.
+def gradient_rows(tape: Tape, roots: Iterable[int], inputs: bool = False) -> list[bool]:
+    """Return whether each row gets a gradient: `roots` depend on it, and it depends on a parameter (or on `inputs`).
 
     Both paths use only operands that have a derivative. A row that only a comparison or the condition of ``where``
     reads gets no gradient. Multiplying by a derivative of 0 would differ, because 0 * inf is NaN.
     """
     flowing = _all_differentiated(tape.nodes)
-    depends = _depends(tape.nodes, flowing)
+    depends = _depends(tape.nodes, flowing, inputs)
     reached = [False] * len(tape.nodes)
     for root in roots:
         reached[root] = True
@@ -473,13 +473,13 @@ def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]
     return {index for index in found if index >= first}
 
 
-def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[bool]:
-    """Return whether each row depends on a parameter, through operands that have a derivative."""
+def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]], inputs: bool = False) -> list[bool]:
+    """Return whether each row depends on a parameter (or on `inputs`), through operands that have a derivative."""
     found: list[bool] = []
     known: dict[int, bool] = {}  # results for operand tuples that several nodes share
     for node, operands in zip(nodes, flowing, strict=True):
         if not operands:
-            found.append(reads_parameters(node))
+            found.append(reads_parameters(node) or (inputs and node.code == "input"))
         elif node.terms is not None and reads_theta(node.terms):
             found.append(True)
         elif len(operands) > 2:

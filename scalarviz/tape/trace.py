@@ -38,14 +38,15 @@ SAID = (
 @contextmanager
 def drawing_is_said() -> Iterator[None]:
     """Warn if the block draws from the shared generators `random` and ``np.random``; others are not watched."""
-    before = _states()
+    before = random_states()
     yield
-    moved = [name for name, state in _states().items() if state != before[name]]
+    moved = [name for name, state in random_states().items() if state != before[name]]
     if moved:
         warnings.warn_explicit(SAID.format(" and ".join(moved)), RuntimeWarning, "scalarviz", 0)
 
 
-def _states() -> dict[str, tuple[Any, ...]]:
+def random_states() -> dict[str, tuple[Any, ...]]:
+    """Return the states of the shared generators `random` and ``np.random``."""
     state: Any = np.random.get_state(legacy=False)
     legacy = state["state"]
     return {"random": random.getstate(), "np.random": (legacy["pos"], bytes(legacy["key"]), state["has_gauss"])}

@@ -330,6 +330,37 @@ class NumbaTrainer(HostTrainer):
         self._run(step, nothing, losses, False, self._turns.workers)
         return float(losses[0])
 
+    def passes(self) -> Callable[[int, bool, bool], Array]:
+        """Return a function that does one pass of :meth:`gradient`, or both, for a batch of one block.
+
+        It takes the number of a step, and whether to go forward and backward. It returns all rows, (n_rows, lanes),
+        which stay valid until the next call; the backward pass reads them, and fills ``store.grad``. The arrays of the
+        problem must stay the same, and nothing else may use the trainer.
+        """
+        self.gradient(0)  # sets what is the same in all calls
+        machines, store, derived = self._ready_machines, self.problem.store, self.problem.plan.n_derived > 0
+        loaded, n, real = machines.bodies[0], self.problem.plan.n_parameters, self._theta.dtype
+        body, room = loaded.machine, loaded.workspace
+        self._losses_and_scales = np.zeros(1), np.ones(1, real)  # only their addresses are used
+        theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
+        body[wire.LOSSES_AT], body[wire.SCALES_AT] = (array.ctypes.data for array in self._losses_and_scales)
+        at = [array.ctypes.data for array in (theta, grad, store.value)]
+        shape, start = (self.problem.plan.body.n_rows, self.problem.batch), room.address - room.memory.ctypes.data
+        lists = [(wire.FORWARD + 1, wire.FORWARD_CUTS + 1), (wire.BACKWARD + 1, wire.BACKWARD_CUTS + 1)]
+        lengths = [[int(body[entry]) for entry in entries] for entries in lists]
+
+        def run(step: int, forward: bool, backward: bool) -> Array:
+            for entries, counts, wanted in zip(lists, lengths, (forward, backward), strict=True):
+                for entry, count in zip(entries, counts, strict=True):
+                    body[entry] = count if wanted else 0
+            body[wire.FIRST] = step
+            machines.train(self._address_of("body 0", body), 0, 0, *at, n, len(theta))
+            if derived and backward:
+                store.grad[:] = grad[:n]
+            return np.ndarray(shape, real, room.memory, start, (int(body[wire.STRIDE]), real.itemsize))
+
+        return run
+
     def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool, workers: int) -> None:
         problem, store, machines, place = self.problem, self.problem.store, self._ready_machines, self._address_of
         n, size, derived = problem.plan.n_parameters, len(self._theta), problem.plan.n_derived > 0
