@@ -57,17 +57,19 @@ class Passes:
         The numbers that follow statistics of the batch change in `theta`, except for the first `followed`.
         """
         (seed, step), body = place, self.plan.body
-        check_coupled(body, len(inputs), 0)
+        if body.fewest > len(inputs):
+            check_coupled(body, len(inputs), 0)
         size = self._sizes.get((len(inputs), seed))
         if size is not None and size.run is not None:
             rows = size.begun(inputs, step)
-            found, stats = rows[body.outputs].T, rows[self._tracked, 0]
+            found, stats = rows[body.outputs].T, rows[self._tracked]
         else:
             wanted = np.concatenate([body.outputs, self._tracked])
             rows = self.runner.rows(self.theta, inputs.T, wanted, Draws(seed, step))
-            found, stats = rows[: len(body.outputs)].T, rows[len(body.outputs) :, 0]
-        still = np.zeros(len(self.theta), bool)
-        follow(body.tracks[followed:], len(inputs), stats[followed:], self.theta, still)
+            found, stats = rows[: len(body.outputs)].T, rows[len(body.outputs) :]
+        if stats.size:
+            still = np.zeros(len(self.theta), bool)
+            follow(body.tracks[followed:], len(inputs), stats[followed:, 0], self.theta, still)
         return found
 
     def gradient(self, theta: Array, inputs: Array, upstream: Array, place: tuple[int, int]) -> Array:
@@ -88,12 +90,14 @@ class _Size:
 
     def __init__(self, passes: Passes, count: int, seed: int) -> None:
         plan, real = passes.plan, passes.runner.dtype
-        self._runner, self._n = passes.runner, plan.n_inputs
-        self._room = np.zeros((plan.n_inputs + plan.n_targets + plan.n_features, count), real)
+        self._runner = passes.runner
+        self._inputs = np.zeros((count, plan.n_inputs), real)
+        self._room = np.zeros((plan.n_targets + plan.n_features, count), real)
+        data = Data(real, self._inputs.T, self._room)
         whole = 2 * plan.body.n_rows * count * real.itemsize <= WORKSPACE_BYTES or plan.body.couples
         free = np.ones(len(passes.theta), bool)
         self._problem = Problem(
-            plan, UPDATE, passes.store, [], Data(real, self._room), count, seed, "sum", free, passes.theta.copy(),
+            plan, UPDATE, passes.store, [], data, count, seed, "sum", free, passes.theta.copy(),
             block=count if whole else 0,
         )  # fmt: skip
         name = "numpy" if ENGINES["numba"].missing(0) else "numba"
@@ -101,7 +105,7 @@ class _Size:
         self._trainer.prepare()
         self.run: Callable[[int, bool, bool], Array] | None = None
         if whole and name == "numba":
-            self.run = self._trainer.passes()  # type: ignore[attr-defined]
+            self.run = self._trainer.passes(Data(real, self._inputs.T, self._room))  # type: ignore[attr-defined]
         self._last: tuple[Any, ...] = (None, 0)  # inputs and step of the rows
 
     def begun(self, inputs: Array, step: int) -> Array:
@@ -117,16 +121,15 @@ class _Size:
         if not begun:
             self._load(inputs)
             self._last = inputs, step
-        self._room[self._n : self._n + upstream.shape[1]] = upstream.T
+        self._room[: upstream.shape[1]] = upstream.T
         if self.run is None:
             self._trainer.gradient(step)
         else:
             self.run(step, not begun, True)
 
     def _load(self, inputs: Array) -> None:
-        n, features = self._n, len(self._room) - self._problem.plan.n_inputs - self._problem.plan.n_targets
-        self._room[:n] = inputs.T
-        if features:
+        self._inputs[:] = inputs
+        if features := self._problem.plan.n_features:
             self._room[-features:] = self._runner.features(self._runner.converted(inputs.T))
 
 

@@ -14,6 +14,7 @@ from ..scalar.array import like
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
 from ..scalar.number import checked_number, positive
+from ..scalar.outputs import Outputs
 from ..scalar.value import apply, apply_each
 from ._inputs import titled
 from ._linear import count
@@ -43,6 +44,8 @@ class Activation(Module):
         op, rest = kernel(self.operation), self.constants()
         if isinstance(x, Value):
             return apply(op, x, *rest)
+        if isinstance(x, Outputs):
+            return x.each(self.operation, x, *rest)
         return like(x, apply_each(op, x.ravel().tolist(), *rest), shape_of(x))
 
     @property

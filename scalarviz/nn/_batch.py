@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import real_array
-from ..errors import InputError, StateError, TracingError, shown
+from ..errors import InputError, StateError, TracingError
 from ..scalar import Value, dot, mask, tracing
 from ..scalar.array import Values, values
 from ..scalar.nested import every, shape_of
@@ -30,7 +29,9 @@ from ..scalar.sample import Sample
 from ..scalar.value import inner_nodes
 from ..tape import Tape, trace
 from ..tape.lower import Cached, lower_rows
+from ..tape.passes import parameters_read
 from ..tape.trace import random_states
+from ._activations import Activation
 from ._inputs import rebuilt, titled
 from ._to_onnx import first_sides, origin_of, trained_shape
 
@@ -71,7 +72,16 @@ class Recorded:
     result: Any  # the structure of the result, with arrays of zeros
     standing: Standing  # what it depends on: how to get it, and what it was
     modules: tuple[Module, ...]
+    run: Any = None  # the reference to the Run that trained the weights, which may know the shape of a sample
+    read: Array = field(default_factory=lambda: _NOTHING)  # which numbers the outputs depend on
     passes: dict[np.dtype[Any], Passes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.run, self.read = self.owner(), parameters_read(self.tape)
+
+    def owner(self) -> Any:
+        """Return the reference to the Run that trains the weights, or None."""
+        return self.tape.blocks[0].store.owner if self.tape.blocks else None
 
     def ready(self, theta: Array) -> Passes:
         """Return the passes in the dtype of the weights, with these numbers."""
@@ -97,7 +107,7 @@ class Recorded:
             if buffers and block.buffer:
                 block.flat_value[:] = part
             elif not (buffers or block.buffer):
-                block._accumulate(0, part)
+                block.add_gradient(part, self.read[start - block.size : start])
 
 
 def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
@@ -106,8 +116,12 @@ def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
         return None
     made = x._made if isinstance(x, Outputs) and not tracing.untracking() else None
     array = real_array(x.detach().cpu() if hasattr(x, "detach") else x, f"{type(module).__name__}: the input")
+    if made is None and not named and (kept := _kept((module,), array.shape[1:])) is not None:
+        return _computed((module,), array, named, None, kept)
     if made is None and is_sample(module, array.shape):
         return None
+    if made is not None and isinstance(module, Activation):
+        return module.forward(x)
     if isinstance(made, Call) and made.modules and not named:  # decoder(encoder(x)) is one program
         return _called((*made.modules, module), made.inputs, {}, made)
     if made is not None:
@@ -141,6 +155,12 @@ def _called(modules: tuple[Module, ...], array: Array, named: Mapping[str, Any],
                 "one sample is net(x.tolist()), or the batch net(x[None])."
             )
         raise
+    return _computed(modules, array, named, before, recorded)
+
+
+def _computed(
+    modules: tuple[Module, ...], array: Array, named: Mapping[str, Any], before: Call | None, recorded: Recorded
+) -> Any:  # fmt: skip
     theta = recorded.theta()
     passes, rows = recorded.ready(theta), array.reshape(len(array), prod(array.shape[1:]))
     place = before.place if before is not None else mask.next_place() if passes.masks else (0, 0)
@@ -154,7 +174,8 @@ def _called(modules: tuple[Module, ...], array: Array, named: Mapping[str, Any],
     weights = theta if not tracks else recorded.theta(weights=True)
 
     def pull(upstream: Array) -> tuple[()]:
-        if recorded.theta(weights=bool(tracks)).tobytes() != weights.tobytes():
+        now = recorded.theta(weights=bool(tracks))
+        if not np.array_equal(*(numbers.view(f"u{numbers.itemsize}") for numbers in (now, weights))):
             raise StateError(
                 "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
                 "backward() before optimizer.step(), and the network again after it"
@@ -169,11 +190,8 @@ def _called(modules: tuple[Module, ...], array: Array, named: Mapping[str, Any],
 
 def _recording(modules: tuple[Module, ...], sample: Shape, named: Mapping[str, Any]) -> Recorded:
     """Return a recording of modules in a row that still holds, or a new one."""
-    key = sample, tuple(map(id, modules))
-    kept: list[Recorded] = modules[-1]._books.recordings.setdefault(key, [])
-    for one in kept if not named else ():
-        if all(_stands(get(), before) for get, before in one.standing):
-            return one
+    if not named and (found := _kept(modules, sample)) is not None:
+        return found
     made = list[Any]()
 
     def forward(row: Values) -> Any:
@@ -186,8 +204,17 @@ def _recording(modules: tuple[Module, ...], sample: Shape, named: Mapping[str, A
     before = random_states()
     recorded = Recorded(trace(forward, prod(sample)), _zeros(made[0]), _standing(modules), modules)
     if not named and random_states() == before:  # numbers that forward draws are new in each call
+        kept = modules[-1]._books.recordings.setdefault((sample, tuple(map(id, modules))), [])
         kept[:] = [recorded, *kept[: RECORDINGS - 1]]
     return recorded
+
+
+def _kept(modules: tuple[Module, ...], sample: Shape) -> Recorded | None:
+    """Return a recording that still holds."""
+    for one in modules[-1]._books.recordings.get((sample, tuple(map(id, modules))), ()):
+        if one.run is one.owner() and all(_stands(get(), before) for get, before in one.standing):
+            return one  # type: ignore[no-any-return]
+    return None
 
 
 def _stands(now: Any, before: list[Any]) -> bool:
@@ -203,10 +230,14 @@ def _standing(modules: Sequence[Module]) -> Standing:
         found.append((own.values, list(own.values())))
         for held in own.values():
             found += _inside(held)
-        if not type(part).__module__.startswith(__package__):
-            functions = [f for kind in type(part).__mro__ for f in vars(kind).values() if isinstance(f, FunctionType)]
-            found += _read_by([f for f in functions if not f.__module__.startswith(__package__)], set())
+        if not _of_package(type(part)):
+            kinds = [kind for kind in type(part).__mro__ if not _of_package(kind)]
+            found += _read_by([f for kind in kinds for f in vars(kind).values() if isinstance(f, FunctionType)], set())
     return [(get, before) for get, before in found if before]
+
+
+def _of_package(made: Any) -> bool:
+    return str(made.__module__).startswith("scalarviz.")
 
 
 def _inside(held: Any) -> Standing:
@@ -235,8 +266,7 @@ def _read_by(functions: list[FunctionType], seen: set[int]) -> Standing:
         cells = function.__closure__ or ()
         found.append((partial(_contents, cells), _contents(cells)))
         below = [around[name] for name in names] + _contents(cells)
-        ours = (f for f in below if isinstance(f, FunctionType) and not f.__module__.startswith("scalarviz."))
-        found += _read_by(list(ours), seen)
+        found += _read_by([f for f in below if isinstance(f, FunctionType) and not _of_package(f)], seen)
     return found
 
 
@@ -306,11 +336,13 @@ def _one_by_one(module: Module, array: Array, named: Mapping[str, Any], made: Ma
                 )
             total.backward()
             inputs[k] = np.reshape([leaf.grad for leaf in leaves], sample.shape)
-        seconds = time.perf_counter() - started
-        warnings.warn(
-            f"{title}: {why}. So objects compute each sample: the gradient of {len(array)} samples took {seconds:.2g} s",
-            RuntimeWarning, stacklevel=2,
-        )  # fmt: skip
+        if not module._books.said:
+            module._books.said = True
+            seconds = time.perf_counter() - started
+            warnings.warn(
+                f"{title}: {why}. So objects compute each sample: the gradient of {len(array)} samples took "
+                f"{seconds:.2g} s", RuntimeWarning, stacklevel=2,
+            )  # fmt: skip
         return [] if made is None else [inputs]
 
     call = None if tracing.untracking() else Made(() if made is None else (made,), pull)
@@ -326,15 +358,17 @@ class Part:
 
     program: RowProgram
     shape: Shape
+    inputs: Array  # the row of each output and target
 
 
 _PARTS: Cached[Any, Part] = Cached()
 
 
-def _part(loss: Any, sides: Shape, target: Shape) -> Part:
+def _part(loss: Any, sides: Shape, target: Shape, alive: int) -> Part:
+    """Return the part of a loss, for outputs and targets of these shapes; the first `alive` numbers get gradients."""
     from ..engine.arrays.program import RowProgram
 
-    key = type(loss), tuple(vars(loss).items()), sides, target
+    key = type(loss), tuple(vars(loss).items()), sides, target, alive
     try:
         found = _PARTS.get(key)
     except TypeError:  # an attribute of a user's loss is not hashable
@@ -349,8 +383,10 @@ def _part(loss: Any, sides: Shape, target: Shape) -> Part:
             made.append(of(*(x if x.ndim else x.item_value() for x in given)))
             return made[0]
 
-        program = RowProgram(lower_rows(trace(part, prod(sides) + prod(target))), np.dtype(np.float64))
-        found = Part(program, shape_of(made[0]))
+        lowered = lower_rows(trace(part, prod(sides) + prod(target)), alive)
+        inputs = np.full(prod(sides) + prod(target), -1)
+        inputs[lowered.input_index] = lowered.input_rows
+        found = Part(RowProgram(lowered, np.dtype(np.float64)), shape_of(made[0]), inputs)
         if key is not None:
             _PARTS.store(key, found)
     return found
@@ -372,12 +408,14 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
             f"{title}: outputs of the shape {outputs.shape} for targets of the shape {goal.shape}; a batch needs "
             "one target for each sample"
         )
-    part, count = _part(loss, outputs.shape[1:], goal.shape[1:]), len(goal)
+    count = len(goal)
     flat = [np.asarray(x).reshape(count, prod(x.shape[1:])) for x in (outputs, goal)]
+    ends = flat[0].shape[1], flat[0].shape[1] + flat[1].shape[1]
+    part = _part(loss, outputs.shape[1:], goal.shape[1:], ends[goal._made is not None])
     if hasattr(loss, "check_targets"):
         loss.check_targets(flat[1], flat[0].shape[1])
     program = part.program.program
-    rows = part.program.forward(_NOTHING, np.concatenate(flat, axis=1).T)
+    rows = part.program.forward(_NOTHING, np.concatenate([x.T for x in flat]))
     terms = rows[program.outputs]
     scale = 1.0
     if loss.reduction != "none" and loss.batch_reduction == "mean":
@@ -388,13 +426,12 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
     alive = [(x, k) for k, x in enumerate((outputs, goal)) if x._made is not None]
 
     def pull(upstream: Array) -> list[Array]:
-        adjoints = np.zeros_like(rows)
-        np.add.at(adjoints, program.outputs, upstream.reshape(count, -1).T if each else upstream * scale)
+        adjoints = np.zeros((len(rows) + 1, count))  # the last row is that of inputs which nothing reads
+        for k, row in enumerate(program.outputs.tolist()):
+            adjoints[row] += upstream.reshape(count, -1)[:, k] if each else upstream * scale
         part.program.backward(rows, adjoints, _NOTHING, _NOTHING)
-        found = np.zeros((flat[0].shape[1] + flat[1].shape[1], count))
-        found[program.input_index] = adjoints[program.input_rows]
-        both = found[: flat[0].shape[1]], found[flat[0].shape[1] :]
-        return [both[k].T.reshape(x.shape) for x, k in alive]
+        both = part.inputs[: ends[0]], part.inputs[ends[0] :]
+        return [adjoints[both[k]].T.reshape(x.shape) for x, k in alive]
 
     numbers = terms.T.reshape(count, *part.shape) if each else np.array(terms.sum() * scale)
     tracked = alive and not tracing.untracking()

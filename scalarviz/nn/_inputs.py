@@ -25,7 +25,14 @@ def as_input(x: Any, module: object) -> Any:
     if kind is Values or kind is Sample or isinstance(x, Value):
         return x
     if isinstance(x, Many):
-        return x.as_values() if not x.taped else as_input(np.asarray(x), module)
+        if not x.taped:
+            return x.as_values()
+        if x.requires_grad:
+            raise InputError(
+                f"{type(module).__name__}: outputs of a batch are one of several inputs; join the modules in one "
+                "forward, and call it with the batch"
+            )
+        x = np.asarray(x)
     if hasattr(x, "detach"):  # PyTorch's tensors may need gradients
         x = x.detach().cpu().numpy()
     try:

@@ -147,7 +147,7 @@ _FORWARDS = threading.local()
 class _Books:
     """The private state of a module."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "recordings")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "recordings", "said")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
@@ -156,6 +156,7 @@ class _Books:
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
         self.recordings: dict[Any, Any] = {}  # by the shape of a sample: how to compute a batch
+        self.said = False  # whether a warning said that objects compute its batches
 
 
 class Module:
@@ -220,7 +221,11 @@ class Module:
         """
         depth = getattr(_FORWARDS, "depth", 0)
         batch = any(isinstance(x, Many) and x.taped for x in inputs)
-        alone = (depth == 0 or batch) and len(inputs) == 1 and not (named and any(hasattr(x, "ndim") for x in named.values()))
+        alone = (
+            (depth == 0 or batch)
+            and len(inputs) == 1
+            and not (named and any(hasattr(x, "ndim") for x in named.values()))
+        )
         axes = getattr(inputs[0], "ndim", 0) if alone else 0
         if type(axes) is int and axes > 1 and (batch or not isinstance(inputs[0], Many)):
             from ._batch import batch_outputs

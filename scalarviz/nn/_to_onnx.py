@@ -103,11 +103,10 @@ def first_sides(module: Any) -> tuple[int | None, ...] | None:
 
 def trained_shape(module: Any) -> Shape | None:
     """Return the sample shape of the Run that trains a module."""
-    for part in module.parameters():
+    for _, part in module.named_parameters():  # the Run has all of them, so the first one tells
         block = part._block if isinstance(part, Weight) else part
         run: Any = None if block.store.owner is None else block.store.owner()
-        if getattr(run, "model", None) is module:
-            return tuple(run._shapes[0])
+        return tuple(run._shapes[0]) if getattr(run, "model", None) is module else None
     return None
 
 

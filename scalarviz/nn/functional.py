@@ -15,6 +15,7 @@ from ..arguments import module_names
 from ..errors import InputError, shown
 from ..scalar.array import TORCH, each, last, log_softmax, product, row_of, softmax
 from ..scalar.nested import shape_of
+from ..scalar.outputs import Outputs
 from . import _activations, _classes, _conv, _losses, _shape
 from ._absent import NAMES
 from ._embedding import gather
@@ -27,7 +28,7 @@ def _layer(kind: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(x: Any, *arguments: Any, inplace: bool = False, **named: Any) -> Any:
         layer = kind(*arguments, **named)
-        made = layer.forward(as_input(x, layer))
+        made = layer(x) if isinstance(x, Outputs) else layer.forward(as_input(x, layer))
         if not inplace:
             return made
         x[...] = made

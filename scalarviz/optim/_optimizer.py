@@ -127,7 +127,7 @@ class Optimizer:
     _rules: tuple[Optimizer, ...] = ()
     """The rule of each group, an optimiser without weights; empty if there is one group."""
     _of: Indices = np.zeros(0, np.intp)
-    _prepared: tuple[dict[str, Any], Callable[[Rows, Rows], FloatArray]] | None = None
+    _prepared: tuple[list[Any], Callable[[Rows, Rows], list[FloatArray]]] | None = None
     """The numbers of the rule, and its update of arrays with them."""
     _arguments: ClassVar[tuple[str, ...]] = ("lr",)
     """Names of the constructor's arguments, without the parameters."""
@@ -627,7 +627,7 @@ class Optimizer:
 
     # ---- inside a step
 
-    def moved_rows(self, given: Rows, flat: Places) -> FloatArray:
+    def moved_rows(self, given: Rows, flat: Places) -> Rows:
         """Return the new weight and state rows of some weights, each by the rule of its group."""
         rules = self.rules_now()
         if not self._rules:
@@ -650,12 +650,12 @@ class Optimizer:
         state.update(zip(rule.state, new, strict=True))
         return [new_w, *state.values()]
 
-    def _update_rows(self, rows: Rows, theta: FloatArray) -> FloatArray:
+    def _update_rows(self, rows: Rows, theta: FloatArray) -> Rows:
         """Return the new weight and state rows: those of `rows` without the gradient's."""
-        kept = self._prepared
+        kept, own = self._prepared, vars(self)
         # a rule of a user's own may depend on anything, so it is recorded at each step
-        numbers = self.hyperparameters() if type(self).update.__module__ == RULES else None
-        if numbers is not None and kept is not None and {**kept[0], "lr": numbers["lr"]} == numbers:
+        numbers = [own.get(name) for name in self._arguments] if type(self).update.__module__ == RULES else None
+        if kept is not None and kept[0] == numbers:
             return kept[1](rows, theta)
         try:
             run = prepared(self.tape())

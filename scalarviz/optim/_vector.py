@@ -22,17 +22,17 @@ Rows = Sequence[Any] | NDArray[Any]
 """One number for all weights, or a row (lanes,), each."""
 
 
-def prepared(tape: Tape) -> Callable[[Rows, Rows], FloatArray]:
-    """Return `tape` as a function of inputs and parameters: arrays (lanes,) to outputs (n_outputs, lanes)."""
+def prepared(tape: Tape) -> Callable[[Rows, Rows], list[FloatArray]]:
+    """Return `tape` as a function of inputs and parameters: arrays (lanes,) to as many outputs as it has."""
     names: dict[str, Any] = {}
     lines = [f"v{row} = {_line(node, row, names)}" for row, node in enumerate(tape.nodes)]
     outputs = ", ".join(f"v{row}" for row in tape.outputs)
     exec("\n    ".join(["def run(inputs, theta):", *lines, f"return {outputs},"]), names)
 
-    def call(inputs: Rows, theta: Rows) -> FloatArray:
+    def call(inputs: Rows, theta: Rows) -> list[FloatArray]:
         with np.errstate(all="ignore"):
             found = names["run"](inputs, theta)
-        return np.array([np.broadcast_to(row, np.shape(inputs[0])) for row in found])
+        return [row if np.ndim(row) else np.full(len(inputs[0]), row) for row in found]
 
     return call
 

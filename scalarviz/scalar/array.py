@@ -835,7 +835,7 @@ def only(array: Values, what: str) -> Value:
 
 def _method(name: str) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
-        return self.each(name, self, *others)
+        return (self.each if isinstance(self, Many) else each)(name, self, *others)
 
     method.__name__, method.__doc__ = name, f"{name} of each number."
     return method

@@ -16,10 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import attributes
-from ..errors import InputError, StateError, TypeMismatchError, shown
+from ..errors import InputError, StateError, TypeMismatchError
 from . import tracing
 from .array import (
-    ABSENT, METHODS, OPERATORS, Extremes, TensorWords, Values, _dim_and_keepdim, _missing, _places, dimensions, last,
+    ABSENT,
+    METHODS,
+    OPERATORS,
+    Extremes,
+    TensorWords,
+    Values,
+    _dim_and_keepdim,
+    _missing,
+    _places,
+    dimensions,
+    each,
+    last,
 )  # fmt: skip
 from .functions import OPERATIONS
 from .kernel import numpy_form
@@ -42,7 +53,7 @@ class Made:
     `pull` takes the gradient of the array, and returns one for each of `operands`.
     """
 
-    __slots__ = ("operands", "order", "pull")
+    __slots__ = ("__weakref__", "operands", "order", "pull")
 
     def __init__(self, operands: Sequence[Made], pull: Callable[[Array], Iterable[Array]]) -> None:
         self.operands, self.pull, self.order = operands, pull, _next_order()
@@ -181,7 +192,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         return _computed(operands, value, pulls)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        if options.get("out") is not None:
+        if any(map(_has_graph, options.get("out") or ())):
             raise TypeMismatchError("outputs of a batch are not changed in place; write y = y + ..., or y = np.exp(y)")
         found = OPERATIONS.get(ufunc.__name__, "lt")
         if method == "__call__" and not options and any(map(_has_graph, operands)):
@@ -462,8 +473,8 @@ def joined(parts: Sequence[Any], dim: int, stack: int) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "concatenate": lambda parts, axis=0: joined(parts, axis, 0), "stack": lambda parts, axis=0: joined(parts, axis, 1),
-    "where": lambda c, *others: others[0].each("where", c, *others) if others else np.nonzero(plain(c)),
-    "clip": lambda x, low, high: x.each("clip", x, low, high),
+    "where": lambda c, *others: each("where", c, *others) if others else np.nonzero(plain(c)),
+    "clip": partial(each, "clip"),
 }  # fmt: skip
 """NumPy's functions of several arrays."""
 

@@ -234,6 +234,13 @@ class Block:
         for proxy in self.held():
             proxy._inputs = None
 
+    def add_gradient(self, terms: NDArray[Any], read: NDArray[Any]) -> None:
+        """Add a gradient of the whole block; the flags in `read` say which numbers have one."""
+        if self.store.gate is not None:
+            self._own_grads()
+        self.flat_grad += terms
+        self.computed |= read
+
     def _accumulate(self, start: int, terms: list[float]) -> None:
         """Add `terms` to the gradients from flat index `start` on."""
         if self.store.gate is not None:

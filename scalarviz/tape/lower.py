@@ -354,10 +354,10 @@ def lower_unfused(tape: Tape) -> tuple[Tape, Plan]:
     return tape, Plan(tape.n_parameters, 0, tape.n_inputs, tape.n_targets, 0, None, None, body)
 
 
-def lower_rows(tape: Tape) -> Program:
-    """Return a program whose inputs get gradients too, for a function of outputs without weights."""
+def lower_rows(tape: Tape, inputs: int) -> Program:
+    """Return a program whose first `inputs` get gradients, for a function of outputs without weights."""
     tape = passes.squared_errors(means(weighted_sums(passes.fold_constants(passes.share_operands(tape)))))
-    return _program(tape, passes.gradient_rows(tape, tape.outputs, inputs=True))
+    return _program(tape, passes.gradient_rows(tape, tape.outputs, inputs))
 
 
 def _unnamed(tape: Tape) -> Tape:

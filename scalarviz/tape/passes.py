@@ -17,6 +17,9 @@ from enum import IntEnum
 from itertools import islice
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..scalar.functions import MAX
 from ..scalar.kernel import Kernel, kernel
 from .program import CODES
@@ -402,8 +405,8 @@ def squared_difference(
     return (a, b), [below]
 
 
-def gradient_rows(tape: Tape, roots: Iterable[int], inputs: bool = False) -> list[bool]:
-    """Return whether each row gets a gradient: `roots` depend on it, and it depends on a parameter (or on `inputs`).
+def gradient_rows(tape: Tape, roots: Iterable[int], inputs: int = 0) -> list[bool]:
+    """Return whether each row gets a gradient: `roots` depend on it, and it on a parameter or one of the first `inputs`.
 
     Both paths use only operands that have a derivative. A row that only a comparison or the condition of ``where``
     reads gets no gradient. Multiplying by a derivative of 0 would differ, because 0 * inf is NaN.
@@ -473,13 +476,13 @@ def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]
     return {index for index in found if index >= first}
 
 
-def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]], inputs: bool = False) -> list[bool]:
-    """Return whether each row depends on a parameter (or on `inputs`), through operands that have a derivative."""
+def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]], inputs: int = 0) -> list[bool]:
+    """Return whether each row depends on a parameter or an input, through operands that have a derivative."""
     found: list[bool] = []
     known: dict[int, bool] = {}  # results for operand tuples that several nodes share
     for node, operands in zip(nodes, flowing, strict=True):
         if not operands:
-            found.append(reads_parameters(node) or (inputs and node.code == "input"))
+            found.append(reads_parameters(node) or (node.code == "input" and node.index < inputs))
         elif node.terms is not None and reads_theta(node.terms):
             found.append(True)
         elif len(operands) > 2:
@@ -490,3 +493,21 @@ def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]], inputs: 
         else:
             found.append(found[operands[0]] or found[operands[-1]])
     return found
+
+
+def parameters_read(tape: Tape) -> NDArray[np.bool_]:
+    """Return which parameters the loss reads. The others get no gradient; an optimiser skips them in a loop, too."""
+    read = np.zeros(tape.n_parameters, bool)
+    for node in rebuild(replace(tape.only(loss=tape.loss is not None, outputs=tape.loss is None), tracks=()), {}).nodes:
+        if node.code == "param":
+            read[node.index] = True
+        if node.code in CODES:  # a sum over a span of them
+            read[node.index : node.index + int(node.number)] = True
+        if node.table is not None:
+            read[node.index : node.index + node.table.rows * node.table.step : node.table.step] = True
+        if node.terms is not None:
+            if node.terms.kind == "param":
+                read[np.asarray(node.terms.weights, np.int64)] = True
+            if node.terms.bias is not None:
+                read[node.terms.bias] = True
+    return read

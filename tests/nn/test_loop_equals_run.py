@@ -133,8 +133,14 @@ def test_an_array_of_samples_gives_an_array_of_what_each_sample_gives(name):
     found = net(x)
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, [[v.data for v in net(row)] for row in x], rtol=1e-11, atol=1e-12)
-    with pytest.raises(StateError, match=r"sv\.Run"):
-        ((found - 1) ** 2).mean().backward()
+    ((found - 1) ** 2).sum().backward()
+    gradients = {name: part.grad for name, part in net.named_parameters()}
+    gradients = {name: np.array(one) for name, one in gradients.items()}
+    net.zero_grad()
+    for row in x:
+        ((sv.stack(net(row).tolist()) - 1) ** 2).sum().backward()
+    for name, part in net.named_parameters():
+        assert far(gradients[name], part.grad) <= 1e-11, name
 
 
 CHANGES = {
@@ -154,7 +160,7 @@ def test_the_recording_of_a_batch_is_kept_as_long_as_the_structure_stands(change
     net(x)
     CHANGES[change](net)
     if change in ("nothing", "weights"):
-        monkeypatch.setattr(nn._batch, "lower", None)
+        monkeypatch.setattr(nn._batch, "trace", None)
     np.testing.assert_allclose(net(x), [[v.data for v in net(row)] for row in x], rtol=1e-12)
 
 
@@ -202,8 +208,7 @@ def test_what_is_one_sample_stays_one(torch):
         net(np.ones((2, 3, 6, 6)))
     small = nn.Sequential(nn.Linear(3, 2, seed=0), nn.Dropout(0.5))
     x = torch.randn(4, 3, requires_grad=True)
-    with pytest.raises(StateError, match=r"Dropout.*net\.eval\(\)"):
-        small(x)
+    assert (np.asarray(small(x)) == 0).any()
     np.testing.assert_allclose(small.eval()(x), small[0](x.detach().numpy()))
     with pytest.raises(OutOfRangeError, match="0 to 4"):
         NETWORKS["words"].ours()(np.array([[0, 1, 2], [0, 5, 0]]))
@@ -283,21 +288,17 @@ def test_outputs_of_a_batch_take_pytorchs_words(torch):
             np.testing.assert_array_equal(found, wanted)
         np.testing.assert_array_equal(getattr(np, name)(ours, axis=1), getattr(ours, name)(dim=1).values)
     assert type(ours.detach().cpu().numpy()) is np.ndarray
-    with pytest.raises(AttributeError, match=r"nn\.Softmax"):
-        ours.softmax(1)
 
 
 @pytest.mark.parametrize("loss", ["MSELoss()", "MSELoss(reduction='none')", "L1Loss(reduction='sum')",
                                   "CrossEntropyLoss(weight=W)", "CrossEntropyLoss(ignore_index=1)"])  # fmt: skip
-def test_the_loss_of_a_batch_is_pytorchs_and_says_that_nothing_leads_back(loss, torch):
+def test_the_loss_of_a_batch_is_pytorchs(loss, torch):
     net, x = nn.MLP(3, [4, 3], seed=0), np.random.default_rng(0).normal(size=(6, 3))
     y = np.arange(6) % 3 if "Cross" in loss else np.cos(np.arange(18.0)).reshape(6, 3)
     ours = eval(f"nn.{loss}", {"nn": nn, "W": [1.0, 2.0, 0.5]})
     theirs = eval(f"nn.{loss}", {"nn": torch.nn, "W": torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)})
     found, wanted = ours(net(x), y), theirs(torch.tensor(np.asarray(net(x))), torch.tensor(y))
     np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
-    with pytest.raises(StateError, match=r"sv\.Run.*mean of the losses"):
-        found.backward()
     with pytest.raises(InputError, match="one target for each"):
         ours(net(x), y[:-1])
 

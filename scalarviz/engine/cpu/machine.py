@@ -53,7 +53,7 @@ class Feeder:
         self._widths: tuple[int, ...] | None = None
         self._held: tuple[Array, ...] = ()
         self._lines = np.zeros((0, FEED), np.int64)
-        self._stretches: list[tuple[int, int, int, int]] = []
+        self.stretches: list[tuple[int, int, int, int]] = []
 
     def lines(self, data: Data) -> NDArray[np.int64]:
         """Return the lines for these numbers, shape (ranges, FEED); valid until the next call."""
@@ -62,9 +62,9 @@ class Feeder:
             return self._lines
         widths = tuple(map(len, parts))
         if widths != self._widths:
-            self._stretches, self._widths = list(stretches(self._index, self._rows, widths)), widths
-        lines = np.zeros((len(self._stretches), FEED), np.int64)
-        for line, (k, to, count, row) in zip(lines, self._stretches, strict=True):
+            self.stretches, self._widths = list(stretches(self._index, self._rows, widths)), widths
+        lines = np.zeros((len(self.stretches), FEED), np.int64)
+        for line, (k, to, count, row) in zip(lines, self.stretches, strict=True):
             part = parts[k]
             apart, on = part.strides
             kernel = kernel_at(_kernel_for(part.dtype, data.dtype), data.dtype.name)

@@ -330,12 +330,13 @@ class NumbaTrainer(HostTrainer):
         self._run(step, nothing, losses, False, self._turns.workers)
         return float(losses[0])
 
-    def passes(self) -> Callable[[int, bool, bool], Array]:
+    def passes(self, data: Data) -> Callable[[int, bool, bool], Array]:
         """Return a function that does one pass of :meth:`gradient`, or both, for a batch of one block.
 
         It takes the number of a step, and whether to go forward and backward. It returns all rows, (n_rows, lanes),
-        which stay valid until the next call; the backward pass reads them, and fills ``store.grad``. The arrays of the
-        problem must stay the same, and nothing else may use the trainer.
+        which stay valid until the next call; the backward pass reads them, and fills ``store.grad``. It reads the
+        samples from `data`; alone, the backward pass reads only the parts behind the first. All arrays must stay the
+        same, and nothing else may use the trainer.
         """
         self.gradient(0)  # sets what is the same in all calls
         machines, store, derived = self._ready_machines, self.problem.store, self.problem.plan.n_derived > 0
@@ -344,7 +345,11 @@ class NumbaTrainer(HostTrainer):
         self._losses_and_scales = np.zeros(1), np.ones(1, real)  # only their addresses are used
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
         body[wire.LOSSES_AT], body[wire.SCALES_AT] = (array.ctypes.data for array in self._losses_and_scales)
+        feed = machines.feeder.lines(data)
+        later = np.ascontiguousarray(feed[[k > 0 for k, *_ in machines.feeder.stretches]])
         at = [array.ctypes.data for array in (theta, grad, store.value)]
+        feeds = {True: (feed.ctypes.data, len(feed)), False: (later.ctypes.data, len(later))}
+        self._feeds = feed, later  # only their addresses are used
         shape, start = (self.problem.plan.body.n_rows, self.problem.batch), room.address - room.memory.ctypes.data
         lists = [(wire.FORWARD + 1, wire.FORWARD_CUTS + 1), (wire.BACKWARD + 1, wire.BACKWARD_CUTS + 1)]
         lengths = [[int(body[entry]) for entry in entries] for entries in lists]
@@ -353,7 +358,7 @@ class NumbaTrainer(HostTrainer):
             for entries, counts, wanted in zip(lists, lengths, (forward, backward), strict=True):
                 for entry, count in zip(entries, counts, strict=True):
                     body[entry] = count if wanted else 0
-            body[wire.FIRST] = step
+            body[wire.FIRST], (body[wire.FEED_AT], body[wire.FEED_LINES]) = step, feeds[forward]
             machines.train(self._address_of("body 0", body), 0, 0, *at, n, len(theta))
             if derived and backward:
                 store.grad[:] = grad[:n]

@@ -8,7 +8,6 @@ contain them, and going back in time restores them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,8 +25,7 @@ from ...optim._optimizer import overrides_step
 from ...scalar import Block
 from ...scalar.kernel import float16
 from ...tape import Plan, Tape, lower
-from ...tape.passes import rebuild
-from ...tape.program import CODES
+from ...tape.passes import parameters_read
 from ..checks import limited_rule
 from .frame import Frame, Tensor
 from .gather import starts
@@ -160,31 +158,13 @@ def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
     """Return which elements of theta the optimiser holds and the loss depends on, shape (P,)."""
     held = np.zeros(tape.n_parameters, bool)
     held[places_of(optimizer, tape)] = True
-    trained = held & _read(tape)
+    trained = held & parameters_read(tape)
     if not trained.any():
         raise InputError(
             "no weight of the optimiser is in this model's graph, so nothing would be trained. "
             f"Use the model's own weights: {type(optimizer).__name__}(model.parameters(), lr=...)"
         )
     return trained
-
-
-def _read(tape: Tape) -> NDArray[np.bool_]:
-    """Return which parameters the loss reads. The others get no gradient; an optimiser skips them in a loop, too."""
-    read = np.zeros(tape.n_parameters, bool)
-    for node in rebuild(replace(tape.only(loss=True), tracks=()), {}).nodes:
-        if node.code == "param":
-            read[node.index] = True
-        if node.code in CODES:  # a sum over a span of them
-            read[node.index : node.index + int(node.number)] = True
-        if node.table is not None:
-            read[node.index : node.index + node.table.rows * node.table.step : node.table.step] = True
-        if node.terms is not None:
-            if node.terms.kind == "param":
-                read[np.asarray(node.terms.weights, np.int64)] = True
-            if node.terms.bias is not None:
-                read[node.terms.bias] = True
-    return read
 
 
 def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:

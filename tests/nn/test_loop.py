@@ -1,0 +1,311 @@
+"""The loop that everybody types, over batches: by kernels, with PyTorch's numbers and those of a Run."""
+
+import gc
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+import scalarviz.nn.functional as F
+from kit.learning import LOSSES, OPTIMISERS, make_optimizer, make_schedule
+from kit.networks import NETWORKS
+from kit.runs import far, make_data
+from scalarviz import nn, optim
+from scalarviz.engine.problem import indices
+from scalarviz.errors import InputError, StateError
+
+BATCH = 6
+
+
+@pytest.fixture(autouse=True)
+def no_objects(request, monkeypatch):
+    """Kernels compute each batch, except where a test's name says that objects do."""
+    if "objects" in request.node.name:
+        return
+    monkeypatch.setattr(nn._batch, "_one_by_one", lambda module, array, named, made, why: pytest.fail(why))
+
+
+def batches(data, steps):
+    """Slices of the samples, the last of an epoch smaller."""
+    x, y = data
+    starts = range(0, len(x), BATCH)
+    return [(x[k : k + BATCH], y[k : k + BATCH]) for _ in range(steps) for k in starts][:steps]
+
+
+def loop(net, loss, rule, pairs, schedule=None):
+    losses = []
+    for x, y in pairs:
+        rule.zero_grad()
+        total = loss(net(x), y)
+        total.backward()
+        rule.step()
+        if schedule is not None:
+            schedule.step()
+        losses.append(total.item())
+    return losses
+
+
+def tensors(torch, pairs):
+    return [tuple(torch.tensor(part) for part in pair) for pair in pairs]
+
+
+PAIRS = [
+    *((name, "mse", "adam") for name in NETWORKS if name not in ("classes", "words", "gpt", "picture")),
+    *((name, "cross-entropy", "sgd_all") for name in ("classes", "words", "gpt", "picture")),
+    *(("classes" if row.outputs != "probabilities" else "rgb", name, "adam") for name, row in LOSSES.items()),
+    *(("mlp", "mse", rule) for rule in OPTIMISERS),
+]
+
+
+@pytest.mark.parametrize(("network", "loss", "rule"), PAIRS)
+def test_two_hundred_steps_are_pytorchs(network, loss, rule, torch):
+    row = NETWORKS[network]
+    if row.draws or not row.written:
+        pytest.skip("PyTorch draws other masks, or has another text")
+    net = row.ours()
+    theirs, pairs = row.theirs(net.state_dict()), batches(make_data(network, loss, 2 * BATCH + 3), 200)
+    found = loop(net, LOSSES[loss].ours(), make_optimizer(rule, net.parameters()), pairs)
+    other = make_optimizer(rule, list(theirs.parameters()), torch.optim)
+    wanted = loop(theirs, LOSSES[loss].theirs(), other, tensors(torch, pairs))
+    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
+    for name, tensor in theirs.state_dict().items():
+        np.testing.assert_allclose(net.state_dict()[name], tensor.numpy(), rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_loop_over_the_batches_of_a_run_ends_at_its_weights(network):
+    one, other = NETWORKS[network].ours(), NETWORKS[network].ours()
+    loss = "cross-entropy" if NETWORKS[network].reads == "words" else "mse"
+    x, y = make_data(network, loss, 2 * BATCH)
+    nn.init.manual_seed(5)
+    with sv.Run(one, LOSSES[loss].ours(), optim.Adam(one.parameters(), lr=0.01), (x, y), batch_size=BATCH, seed=5,
+                engine="numba", dtype="float64") as run:  # fmt: skip
+        chosen = [indices(5, step, 2 * BATCH, BATCH, "epochs") for step in range(20)]
+        run.step(20)
+        wanted = run.state_dict()
+    loop(other, LOSSES[loss].ours(), optim.Adam(other.parameters(), lr=0.01), [(x[at], y[at]) for at in chosen])
+    for name, array in other.state_dict().items():
+        assert far(array, wanted[name]) <= 1e-12, name
+
+
+TEXTS = [
+    "((net(x) - y) ** 2).mean()", "F.mse_loss(net(x), y)", "(net(x) - y).abs().sum(1).mean()", "nn.MSELoss()(net(x), y) / 4",
+    "nn.MSELoss()(net(x), y) + nn.L1Loss()(net(x), y)", "nn.MSELoss()(net(x), y) + nn.MSELoss()(net(x[:3]), y[:3])",
+    "nn.MSELoss()(net(x), y) + 0.1 * sum((p * p).sum() for p in net.parameters())",
+    "nn.MSELoss()(net(x), y) + 0.1 * sum(p.pow(2).sum() for p in net.parameters())",
+    "nn.MSELoss()(net(x), y) + 0.1 * net[0].weight.abs().sum()",
+    "nn.MSELoss()(decoder(net(x)), x)", "nn.MSELoss()(decoder(net(x)), x) + net(x).pow(2).mean()", "other(decoder(net(x))).mean()",
+    "net(net[0](x)).mean()" if 0 else "decoder[0](net(x)).square().mean()", "-(net(x).log_softmax(1) * y).sum(1).mean()",
+    "net(x)[:, 0].mean() + net(x)[range(6), [0, 1, 2, 0, 1, 2]].sum()", "net(x).softmax(-1).max(1).values.mean()",
+    "(net(x).view(-1) - y.reshape(-1)).square().mean()", "net(x).exp().log().mean() + net(x).std(0).sum()",
+    "(net(x) @ net(x).t()).mean()", "net(x).clamp(-0.2, 0.2).sum() + net(x).norm()", "torch.nn.functional.relu(net(x)).mean()",
+    "torch.cat([net(x), net(x[:2])]).mean()", "torch.stack([net(x), net(x)]).square().mean()", "net[0](x).mean()",
+    "nn.CrossEntropyLoss()(net(x), k)", "F.cross_entropy(net(x), k, reduction='sum')", "F.nll_loss(net(x).log_softmax(1), k)",
+    "nn.CrossEntropyLoss(reduction='none')(net(x), k).max()", "nn.CrossEntropyLoss(label_smoothing=0.1)(net(x), k)",
+    "nn.CrossEntropyLoss()(net(x).view(2, 3, 3).permute(0, 2, 1), k.reshape(2, 3))",
+    "nn.CrossEntropyLoss(weight=W)(net(x), k)", "F.binary_cross_entropy_with_logits(net(x), y * y)", "F.gelu(net(x) * 2).mean() + F.relu(net(x)).sum()", "nn.MSELoss()(net(x), net(x).detach() + 1)",
+    "nn.MSELoss()(net(x), net(2 * x))", "(net(x) * a + b).mean()" if 0 else "net(x).mean(0).square().sum()",
+    "(y * net(x)).sum() - (1 / (2 + net(x) ** 2)).mean() + (2.0 - net(x)).mean()", "net(x).logsumexp(1).mean()", "net(x).topk(2, 1)[0].sum()",
+    "nn.HuberLoss()(net(x).squeeze(), y)", "net(x).sum(dim=1, keepdim=True).tanh().mean()", "net(x).unsqueeze(1).flatten(1).mean()",
+    "net(x).where(y > 0, 0.0).sum()" if 0 else "torch.where(torch.as_tensor(y) > 0, net(x), 2 * net(x)).mean()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_gradient_of_any_text_of_the_outputs_is_pytorchs(text, torch):
+    def networks(space):
+        made = space.Sequential(space.Linear(3, 4), space.Tanh(), space.Linear(4, 3))
+        return made, space.Sequential(space.Linear(3, 5), space.ReLU(), space.Linear(5, 3)), space.Linear(3, 1)
+
+    ours, theirs = networks(nn), networks(torch.nn)
+    for one, two in zip(ours, theirs, strict=True):
+        two.double().load_state_dict({name: torch.tensor(np.asarray(part)) for name, part in one.state_dict().items()})
+    random = np.random.default_rng(0)
+    x, y, k = random.normal(size=(6, 3)), random.normal(size=(6, 3)), np.arange(6) % 3
+    names = ("net", "decoder", "other")
+    weight = [1.0, 2.0, 0.5]
+    for _ in range(3):  # NumPy computes the first pass, kernels the others
+        for one in (*ours, *theirs):
+            one.zero_grad()
+        found = eval(text, {"torch": torch, "nn": nn, "F": F, "x": x, "y": y, "k": k, "W": weight,
+                            **dict(zip(names, ours, strict=True))})  # fmt: skip
+        found.backward()
+        wanted = eval(text, {
+            "torch": torch, "nn": torch.nn, "F": torch.nn.functional, "x": torch.tensor(x), "y": torch.tensor(y),
+            "k": torch.tensor(k), "W": torch.tensor(weight, dtype=torch.float64), **dict(zip(names, theirs, strict=True)),
+        })  # fmt: skip
+        wanted.backward()
+        assert found.item() == pytest.approx(wanted.item(), rel=1e-10, abs=1e-12)
+        for one, two in zip(ours, theirs, strict=True):
+            for (name, mine), its in zip(one.named_parameters(), two.parameters(), strict=True):
+                given = np.zeros(its.shape) if its.grad is None else its.grad.numpy()
+                np.testing.assert_allclose(mine.grad, given, rtol=1e-9, atol=1e-11, err_msg=name)
+
+
+def test_what_a_loop_does_beside_the_steps(torch):
+    row = NETWORKS["mlp"]
+    net = row.ours()
+    theirs, pairs = row.theirs(net.state_dict()), batches(make_data("mlp", "mse", 15), 30)
+    x = row.samples(40, seed=9)
+
+    def steps(net, space, pairs, loss, rule, schedule, clip, x):
+        for epoch, (a, b) in enumerate(pairs):
+            net.train()
+            with np.errstate(all="raise"):
+                loss(net(a), b).backward()
+            if epoch % 3 == 2:  # gradients of three batches add up
+                clip(net.parameters(), 0.05)
+                rule.step()
+                schedule.step()
+                rule.zero_grad()
+            net.eval()
+            with space.no_grad():
+                seen = net(x)
+            assert not seen.requires_grad
+        return seen
+
+    ours = steps(net, sv, pairs, nn.MSELoss(), rule := optim.Adam(net.parameters(), lr=0.02),
+                 make_schedule("cosine", rule), nn.utils.clip_grad_norm_, x)  # fmt: skip
+    other = torch.optim.Adam(theirs.parameters(), lr=0.02)
+    wanted = steps(theirs, torch, tensors(torch, pairs), torch.nn.MSELoss(), other,
+                   make_schedule("cosine", other, torch.optim.lr_scheduler), torch.nn.utils.clip_grad_norm_,
+                   torch.tensor(x))  # fmt: skip
+    np.testing.assert_allclose(np.asarray(ours), wanted.numpy(), rtol=1e-9)
+
+
+class Own(nn.Module):
+    """A forward of a user's own, whose text depends on a number of the module."""
+
+    def __init__(self):
+        self.a, self.turn, self.seen = nn.Linear(3, 3, seed=0), 1.0, []
+
+    def forward(self, x):
+        return self.a(x).tanh() * self.turn + OUTSIDE[0]
+
+
+OUTSIDE = [0.5]
+
+
+def test_a_forward_is_recorded_once_and_again_when_what_it_reads_changes(monkeypatch):
+    net, x = Own(), np.random.default_rng(0).normal(size=(5, 3))
+    rows = np.tanh(np.asarray(net.a(x)))
+    made = []
+    trace = nn._batch.trace
+    monkeypatch.setattr(nn._batch, "trace", lambda *given: made.append(0) or trace(*given))
+    for _ in range(5):
+        np.testing.assert_allclose(net(x), rows + 0.5)
+    assert len(made) == 1
+    net.turn = 2.0
+    np.testing.assert_allclose(net(x), 2 * rows + 0.5)
+    OUTSIDE[0] = 1.0
+    try:
+        np.testing.assert_allclose(net(x), 2 * rows + 1.0)
+    finally:
+        OUTSIDE[0] = 0.5
+    np.testing.assert_allclose(net(x), 2 * rows + 0.5)
+    net(x[:3]).sum().backward()
+    assert len(made) == 4 - 1 + 0 or len(made) <= 4
+
+
+REFUSED = {
+    "twice": (lambda net, x, y: _twice(nn.MSELoss()(net(x), y)), StateError, "second time"),
+    "twice from one call": (lambda net, x, y: _both(net(x)), StateError, "second time"),
+    "after a step": (lambda net, x, y: _changed(net, nn.MSELoss()(net(x), y)), StateError, "has changed.*before optimizer"),
+    "no graph": (lambda net, x, y: nn.MSELoss()(net(x).detach(), y).backward(), StateError, "no graph"),
+    "many numbers": (lambda net, x, y: net(x).backward(), StateError, r"\(4, 3\).*\.mean\(\)"),
+    "a wrong gradient": (lambda net, x, y: net(x).backward(np.ones(3)), InputError, r"\(4, 3\), got \(3,\)"),
+    "NumPy's own": (lambda net, x, y: np.cumsum(net(x), 0).sum().backward(), StateError, "without a known gradient"),
+    "a NumPy method": (lambda net, x, y: net(x).take([0]).sum().backward(), StateError, "without a known gradient"),
+    "in place": (lambda net, x, y: net(x).__setitem__(0, 1.0), sv.ScalarvizError, r"sv\.where"),
+    "shapes": (lambda net, x, y: net(x) - np.ones(7), InputError, r"\(4, 3\) and \(7,\)"),
+}  # fmt: skip
+
+
+def _twice(loss):
+    loss.backward()
+    loss.backward()
+
+
+def _both(outputs):
+    outputs.sum().backward()
+    outputs.mean().backward()
+
+
+def _changed(net, loss):
+    optim.SGD(net.parameters(), lr=0.1)
+    with sv.no_grad():
+        net[0].weight += 1.0
+    loss.backward()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_is_said(name):
+    step, kind, text = REFUSED[name]
+    net = nn.Sequential(nn.Linear(3, 3, seed=0))
+    with pytest.raises(kind, match=text):
+        step(net, np.ones((4, 3)), np.ones((4, 3)))
+
+
+def test_a_graph_may_be_kept_for_a_second_time():
+    net, x = nn.Linear(3, 2, seed=0), np.ones((4, 3))
+    loss = net(x).square().mean()
+    loss.backward(retain_graph=True)
+    first = np.array(net.weight.grad)
+    loss.backward()
+    np.testing.assert_allclose(net.weight.grad, 2 * first)
+
+
+def test_a_graph_is_freed_with_its_loss():
+    net, x = nn.Linear(3, 2, seed=0), np.ones((4, 3))
+    made = net(x)
+    gone, loss = weakref.ref(made._made), made.square().mean()
+    loss.backward()
+    del made, loss
+    gc.collect()
+    assert gone() is None
+
+
+class Asks(nn.Module):
+    """Its forward needs the number of a Value, so it cannot be recorded."""
+
+    def __init__(self):
+        self.a = nn.Linear(3, 2, seed=0)
+
+    def forward(self, x):
+        h = self.a(x)
+        return h * 2 if h[..., 0].item() > 0 else h
+
+
+def test_what_cannot_be_recorded_is_computed_with_objects_and_said():
+    net, x, y = Asks(), np.random.default_rng(0).normal(size=(6, 3)), np.ones((6, 2))
+    for k in range(2):
+        net.zero_grad()
+        with (
+            pytest.warns(RuntimeWarning, match=r"Asks.*\.item.*6 samples took") if k == 0 else warnings.catch_warnings()
+        ):
+            nn.MSELoss()(net(x), y).backward()
+    found = np.array(net.a.weight.grad)
+    net.zero_grad()
+    for a, b in zip(x.tolist(), y.tolist(), strict=True):
+        (nn.MSELoss()(net(a), b) / 6).backward()
+    np.testing.assert_allclose(found, net.a.weight.grad, rtol=1e-12)
+
+
+def test_a_network_behind_an_operation_gets_its_gradient_by_objects(torch):
+    ours, theirs = (nn.Linear(3, 3), nn.Linear(3, 1)), (torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
+    for one, two in zip(ours, theirs, strict=True):
+        two.double().load_state_dict({name: torch.tensor(np.asarray(part)) for name, part in one.state_dict().items()})
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    with pytest.warns(RuntimeWarning, match="computed from the outputs"):
+        ours[1](ours[0](x).tanh() * 2).square().mean().backward()
+    theirs[1](theirs[0](torch.tensor(x)).tanh() * 2).square().mean().backward()
+    for one, two in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one.weight.grad, two.weight.grad.numpy(), rtol=1e-10)
+
+
+def test_objects_for_too_many_nodes_are_refused(monkeypatch):
+    monkeypatch.setattr(nn._batch, "MOST_NODES", 20)
+    with pytest.raises(InputError, match="at most 20 are allowed"):
+        Asks()(np.ones((50, 3))).sum().backward()
