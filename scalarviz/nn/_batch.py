@@ -45,6 +45,7 @@ Array = NDArray[Any]
 Place = tuple[int, int]
 """Seed and step of dropout masks."""
 
+_NOTHING = np.zeros(0)
 RECORDINGS = 4
 """The most recordings that are kept for a shape: one in training, one in evaluation, and a few."""
 MOST_NODES = 1_000_000
@@ -175,7 +176,7 @@ def _computed(
 
     def pull(upstream: Array) -> tuple[()]:
         now = recorded.theta(weights=bool(tracks))
-        if not np.array_equal(*(numbers.view(f"u{numbers.itemsize}") for numbers in (now, weights))):
+        if not np.array_equal(now.view(f"u{now.itemsize}"), weights.view(f"u{now.itemsize}")):  # bits: NaNs are equal
             raise StateError(
                 "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
                 "backward() before optimizer.step(), and the network again after it"
@@ -368,7 +369,7 @@ def _part(loss: Any, sides: Shape, target: Shape, alive: int) -> Part:
     """Return the part of a loss, for outputs and targets of these shapes; the first `alive` numbers get gradients."""
     from ..engine.arrays.program import RowProgram
 
-    key = type(loss), tuple(vars(loss).items()), sides, target, alive
+    key: Any = type(loss), tuple(vars(loss).items()), sides, target, alive
     try:
         found = _PARTS.get(key)
     except TypeError:  # an attribute of a user's loss is not hashable
@@ -392,6 +393,30 @@ def _part(loss: Any, sides: Shape, target: Shape, alive: int) -> Part:
     return found
 
 
+def _scale(loss: Any, shares: Array) -> float:
+    """Return the factor of a sample's loss, from its share in the divisor of a mean."""
+    if loss.reduction == "none" or loss.batch_reduction != "mean":
+        return 1.0
+    return float(1.0 / divisor) if (divisor := shares.sum()) else np.nan
+
+
+def _of_classes(loss: Any, logs: Outputs, targets: Array) -> Outputs:
+    """Return minus the numbers of the targets' classes, weighted: array operations, as the classes are known."""
+    shares = loss.batch_shares(targets)
+    factors = -shares * _scale(loss, shares)
+    places = np.arange(len(targets)), np.where(shares == 0, 0, targets[:, 0]).astype(np.int64)
+    terms = np.where(shares == 0, 0.0, np.asarray(logs)[places] * factors)
+    each = loss.reduction == "none"
+
+    def pull(upstream: Array) -> list[Array]:
+        gradient = np.zeros(logs.shape)
+        gradient[places] = upstream * factors
+        return [gradient]
+
+    made = None if logs._made is None or tracing.untracking() else Made((logs._made,), pull)
+    return taped(terms if each else terms.sum(), made)
+
+
 def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
     """Return the loss of a batch as a Run computes it."""
     if hasattr(loss, "batch_shares") and outputs.ndim > 2:  # as in PyTorch, axis 1 counts the classes
@@ -411,19 +436,18 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
     count = len(goal)
     flat = [np.asarray(x).reshape(count, prod(x.shape[1:])) for x in (outputs, goal)]
     ends = flat[0].shape[1], flat[0].shape[1] + flat[1].shape[1]
-    part = _part(loss, outputs.shape[1:], goal.shape[1:], ends[goal._made is not None])
     if hasattr(loss, "check_targets"):
         loss.check_targets(flat[1], flat[0].shape[1])
+    if hasattr(loss, "logs") and flat[1].shape[1] == 1 and (logs := loss.logs(outputs)) is not None:
+        return _of_classes(loss, logs, flat[1])
+    part = _part(loss, outputs.shape[1:], goal.shape[1:], ends[goal._made is not None])
     program = part.program.program
     rows = part.program.forward(_NOTHING, np.concatenate([x.T for x in flat]))
     terms = rows[program.outputs]
-    scale = 1.0
-    if loss.reduction != "none" and loss.batch_reduction == "mean":
-        shares = getattr(loss, "batch_shares", None)
-        divisor = count if shares is None else float(shares(flat[1]).sum())
-        scale = 1.0 / divisor if divisor else np.nan
+    shares = loss.batch_shares(flat[1]) if hasattr(loss, "batch_shares") else np.ones(count)
+    scale = _scale(loss, shares)
     each = loss.reduction == "none"
-    alive = [(x, k) for k, x in enumerate((outputs, goal)) if x._made is not None]
+    alive = [(x._made, k, x.shape) for k, x in enumerate((outputs, goal)) if x._made is not None]
 
     def pull(upstream: Array) -> list[Array]:
         adjoints = np.zeros((len(rows) + 1, count))  # the last row is that of inputs which nothing reads
@@ -431,11 +455,8 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
             adjoints[row] += upstream.reshape(count, -1)[:, k] if each else upstream * scale
         part.program.backward(rows, adjoints, _NOTHING, _NOTHING)
         both = part.inputs[: ends[0]], part.inputs[ends[0] :]
-        return [adjoints[both[k]].T.reshape(x.shape) for x, k in alive]
+        return [adjoints[both[k]].T.reshape(shape) for _, k, shape in alive]
 
     numbers = terms.T.reshape(count, *part.shape) if each else np.array(terms.sum() * scale)
     tracked = alive and not tracing.untracking()
-    return taped(numbers, Made([x._made for x, _ in alive], pull) if tracked else None)
-
-
-_NOTHING = np.zeros(0)
+    return taped(numbers, Made([made for made, *_ in alive], pull) if tracked else None)

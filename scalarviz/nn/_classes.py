@@ -234,6 +234,10 @@ class ClassLoss(Loss):
         self._check(np.array([number]), len(row), "a target")
         return self.part_of_class(row, int(number))
 
+    def logs(self, outputs: Outputs) -> Outputs | None:
+        """Return the numbers of which the loss is minus that of the class, for a batch; None for other losses."""
+        return None
+
     def part_of_class(self, row: list[Value], k: int) -> Value:
         """Return the term of a sample of class `k`."""
         raise NotImplementedError
@@ -327,6 +331,9 @@ class NLLLoss(ClassLoss):
     >>> NLLLoss()([-2.0, -0.5], 1).data
     0.5
     """
+
+    def logs(self, outputs: Outputs) -> Outputs | None:
+        return outputs
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
         return row[k] * (-1.0 if self.weight is None else -self.weight[k])
@@ -449,6 +456,9 @@ class CrossEntropyLoss(ClassLoss):
         super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
         title = "CrossEntropyLoss: label_smoothing"
         self.label_smoothing = checked_number(label_smoothing, title, lambda share: 0 <= share <= 1, "be in 0..1")
+
+    def logs(self, outputs: Outputs) -> Outputs | None:
+        return None if self.label_smoothing else outputs.log_softmax(1)
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
         differences, total = parted(row)

@@ -13,6 +13,7 @@ from ..scalar import Value
 from ..scalar.array import Values, row_of
 from ..scalar.nested import DEEPEST, NESTED, too_deep
 from ..scalar.number import Many
+from ..scalar.outputs import Outputs
 from ..scalar.sample import Sample
 
 _NUMBERS = (Value, float, int, np.floating, np.integer)
@@ -27,7 +28,7 @@ def as_input(x: Any, module: object) -> Any:
     if isinstance(x, Many):
         if not x.taped:
             return x.as_values()
-        if x.requires_grad:
+        if isinstance(x, Outputs) and x.requires_grad:
             raise InputError(
                 f"{type(module).__name__}: outputs of a batch are one of several inputs; join the modules in one "
                 "forward, and call it with the batch"

@@ -632,7 +632,7 @@ class Optimizer:
         rules = self.rules_now()
         if not self._rules:
             return rules[0]._update_rows(given, np.array([self.lr, self._steps], np.float64))
-        rows = np.stack(given)
+        rows = np.stack([*given])
         found, of = np.delete(rows, 1, axis=0), self._of[flat]  # a result has no gradient, which is row 1
         for j, (rule, rate) in enumerate(zip(rules, self.lr_pace.rates, strict=True)):
             here = np.flatnonzero(of == j)
@@ -661,7 +661,9 @@ class Optimizer:
             run = prepared(self.tape())
         except TracingError:  # an `if` on a number works here, where weights are updated one by one
             lr, t = Value(theta[0]), Value(theta[1])
-            columns = [self._update_weight([Value(x) for x in column], lr, t) for column in np.stack(rows).T.tolist()]
+            columns = [
+                self._update_weight([Value(x) for x in column], lr, t) for column in np.stack([*rows]).T.tolist()
+            ]
             return np.array([[v.data for v in column] for column in columns]).T
         self._prepared = None if numbers is None else (numbers, run)
         return run(rows, theta)

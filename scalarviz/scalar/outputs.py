@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,11 +100,18 @@ def _operand(x: Any) -> tuple[Any, Made | None]:
     if isinstance(x, Outputs):
         return plain(x), x._made
     if isinstance(x, Value):
-        return x.data, Made((), lambda upstream: x.backward(float(upstream)) or ())
+        return x.data, Made((), partial(_end, x.backward))
     if isinstance(x, Many):
         values = x.as_values()
-        return values.data, Made((), lambda u: dot(u.ravel().tolist(), values.ravel().tolist()).backward() or ())
+        flat = values.ravel().tolist()
+        return values.data, Made((), partial(_end, lambda upstream: dot(upstream.ravel().tolist(), flat).backward()))
     return (x if type(x) in (float, int) else np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)), None
+
+
+def _end(backward: Callable[[Any], object], upstream: Array) -> tuple[()]:
+    """Hand a gradient over to Values, whose graph is not of arrays."""
+    backward(upstream)
+    return ()
 
 
 def fitted(gradient: Array, shape: tuple[int, ...]) -> Array:
@@ -141,7 +148,7 @@ def _computed(
 
 
 class Places(Values):
-    """The places of numbers in an array: a word that moves numbers is applied to these, and says where each came from."""
+    """The places of numbers in an array. A word that moves numbers moves these, and so says where each came from."""
 
     __slots__ = ()
 
@@ -165,6 +172,8 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     of_sample = False
     taped = True
+    product: ClassVar[Callable[[Any, Any], Any]]
+    joined: ClassVar[Callable[[Sequence[Any], int, int], Any]]
     _made: Made | None = None
 
     def __array_finalize__(self, source: Any) -> None:
@@ -247,10 +256,10 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     # ---- reductions
 
-    def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+    def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         return self._summed("sum", dim, keepdim, numpy, False)
 
-    def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+    def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         return self._summed("mean", dim, keepdim, numpy, True)
 
     def _summed(self, name: str, dim: Any, keepdim: bool, numpy: dict[str, Any], mean: bool) -> Outputs:
@@ -287,10 +296,10 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         find = self.argmax if name == "max" else self.argmin
         return found if dim is None else Extremes(found, partial(find, dim, keepdim))
 
-    def argmax(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+    def argmax(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         return taped(_places(np.argmax, self, dim, keepdim, numpy), None)
 
-    def argmin(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+    def argmin(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         return taped(_places(np.argmin, self, dim, keepdim, numpy), None)
 
     def topk(self, k: int, dim: int = -1, largest: bool = True) -> Any:
@@ -300,29 +309,31 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         places = np.take_along_axis(np.moveaxis(plain(self._own_places()), dim, -1), order, -1)
         return self._taken(np.moveaxis(places, -1, dim)), taped(np.moveaxis(order, -1, dim), None)
 
-    def _shifted(self, dim: Any) -> Any:
-        """Return the numbers minus the largest along `dim`, and these; the shift cancels from the result."""
-        highest = np.max(plain(self), axis=dim, keepdims=True, initial=-np.inf)
-        highest = np.where(np.isfinite(highest), highest, 0.0)
-        return self - highest, highest
-
     def logsumexp(self, dim: Any, keepdim: bool = False) -> Any:
         gone = dimensions(self, dim, "logsumexp")
-        differences, highest = self._shifted(gone)
-        found = differences.exp().sum(gone, True).log() + highest
+        found = self._of_shares(gone, lambda x: _logs(x, gone), lambda u, p, _: u * p)
         return found if keepdim else found.sum(gone)
 
     def softmax(self, dim: int | None = None) -> Any:
-        dim = last(self, dim, "softmax")
-        exponentials = self._shifted(dimensions(self, dim, "softmax"))[0].exp()
-        return exponentials / exponentials.sum(dim, True)
+        gone = dimensions(self, last(self, dim, "softmax"), "softmax")
+        return self._of_shares(
+            gone, lambda x: np.exp(x - _logs(x, gone)), lambda u, p, y: y * (u - (u * y).sum(gone, keepdims=True))
+        )
 
     def log_softmax(self, dim: int | None = None) -> Any:
-        dim = last(self, dim, "log_softmax")
-        differences, _ = self._shifted(dimensions(self, dim, "log_softmax"))
-        return differences - differences.exp().sum(dim, True).log()
+        gone = dimensions(self, last(self, dim, "log_softmax"), "log_softmax")
+        return self._of_shares(
+            gone, lambda x: x - _logs(x, gone), lambda u, p, _: u - p * u.sum(gone, keepdims=True)
+        )
 
-    def var(
+    def _of_shares(self, gone: tuple[int, ...], compute: Callable[[Array], Any], rule: Callable[..., Array]) -> Any:
+        """Return a result of which a gradient goes on by ``rule(upstream, shares, result)``."""
+
+        return _computed(
+            (self,), compute, lambda x, found: [lambda upstream: rule(upstream, np.exp(x - _logs(x, gone)), found)]
+        )
+
+    def var(  # type: ignore[override]
         self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
     ) -> Any:
         less = numpy.pop("ddof", correction if unbiased else 0)
@@ -343,7 +354,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         return self._taken(plain(self._own_places()).T)
 
     @property
-    def data(self) -> Any:  # type: ignore[override]
+    def data(self) -> Any:
         """The numbers without a graph."""
         return taped(plain(self), None)
 
@@ -358,19 +369,19 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
     def clone(self) -> Any:
         return taped(plain(self).copy(), self._made)
 
-    copy = clone
+    copy = clone  # type: ignore[assignment]
 
     def numpy(self) -> Array:
         return plain(self)
 
-    def item(self) -> Any:
+    def item(self) -> Any:  # type: ignore[override]
         return np.ndarray.item(self)
 
     def float(self) -> Any:
         """Return the numbers as float64; they are already, except for comparisons and indices."""
         return self if self.dtype.kind == "f" else taped(plain(self).astype(REAL), None)
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> Any:  # type: ignore[override]
         """Return rounded numbers, whose gradient is 0."""
         return taped(np.round(plain(self), decimals), None)
 
@@ -441,6 +452,14 @@ def _has_graph(x: Any) -> bool:
     return x._made is not None if isinstance(x, Outputs) else isinstance(x, Value | Many)
 
 
+def _logs(x: Array, gone: tuple[int, ...]) -> Array:
+    """Return ``log(sum(exp(x)))`` along dimensions, which stay with size 1; the largest number is taken out before."""
+    highest = np.max(x, axis=gone, keepdims=True, initial=-np.inf)
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    found: Array = np.log(np.exp(x - highest).sum(gone, keepdims=True)) + highest
+    return found
+
+
 def product(a: Any, b: Any) -> Any:
     """Return ``a @ b``."""
 
@@ -502,7 +521,7 @@ for _name, _ in OPERATORS:  # y += 1 makes another array: the graph keeps the ol
     setattr(Outputs, f"__i{_name}__", getattr(np.ndarray, f"__{_name}__"))
 Outputs.view = _view  # type: ignore[method-assign,assignment]
 Outputs.dot = product  # type: ignore[method-assign,assignment,attr-defined]
-Outputs.product, Outputs.joined = staticmethod(product), staticmethod(joined)  # type: ignore[attr-defined]
+Outputs.product, Outputs.joined = staticmethod(product), staticmethod(joined)
 for _name in ("eq", "ge", "gt", "le", "lt", "ne"):
     setattr(Outputs, _name, getattr(np.ndarray, f"__{_name}__"))
 for _name in ("cumprod", "cumsum", "repeat", "sort", "trace"):  # NumPy's methods, which have no gradient here

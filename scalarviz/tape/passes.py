@@ -406,7 +406,7 @@ def squared_difference(
 
 
 def gradient_rows(tape: Tape, roots: Iterable[int], inputs: int = 0) -> list[bool]:
-    """Return whether each row gets a gradient: `roots` depend on it, and it on a parameter or one of the first `inputs`.
+    """Return whether each row gets a gradient: `roots` depend on it, and it on a parameter or the first `inputs`.
 
     Both paths use only operands that have a derivative. A row that only a comparison or the condition of ``where``
     reads gets no gradient. Multiplying by a derivative of 0 would differ, because 0 * inf is NaN.

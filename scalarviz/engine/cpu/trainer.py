@@ -30,6 +30,7 @@ from ..arrays.trainer import Updater
 from ..cache import FEW as FEW_KERNELS
 from ..cache import tell
 from ..cost import processors, work_of
+from ..data import Data
 from ..outside import Outside
 from ..problem import CLIP, Array, HostTrainer, Problem, Rates, check_coupled, factor_of
 from . import wire
