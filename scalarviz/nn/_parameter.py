@@ -119,6 +119,12 @@ class Span(Elementwise):
         parameter, start, _ = self._place()
         parameter._freeze(start, np.full(self.numel(), flag(frozen, f"{self._title()}.frozen")))
 
+    @property
+    def has_grad(self) -> bool:
+        """True if a gradient of any of the weights was computed since the last ``zero_grad``."""
+        parameter, start, stop = self._place()
+        return bool(parameter.computed[start:stop].any())
+
     def numel(self) -> int:
         """Return the number of scalars."""
         return prod(self.shape)

@@ -25,7 +25,7 @@ from ...scalar.mask import Draws
 from ...tape import Instruction, Plan, Program
 from ..data import Data, empty, in_layout, pieces
 from ..problem import CACHE_BYTES, Array, check_coupled
-from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, times
+from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, compact, times
 
 Threads = tuple[Callable[[], int], Callable[[int], object]]
 
@@ -85,6 +85,7 @@ class RowProgram:
         self.program, self.dtype = program, dtype
         with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
             self.constants = program.constants.astype(dtype)
+        self.inputs = compact(program.input_rows), compact(program.input_index)
         self.masks = [i for i in program.instructions if i.kind == "mask"]
         self.steps = [_step(i, program, dtype) for i in program.instructions if i.kind != "mask"]
 
@@ -112,8 +113,9 @@ class RowProgram:
         """
         program = self.program
         rows = np.empty((program.n_rows, inputs.shape[1]), self.dtype)
-        rows[program.input_rows] = inputs[program.input_index]
-        rows[program.constant_rows] = self.constants[:, None]
+        rows[self.inputs[0]] = inputs[self.inputs[1]]
+        if len(self.constants):
+            rows[program.constant_rows] = self.constants[:, None]
         for mask in self.masks:
             if draws is None:  # masks of no step
                 raise StateError(

@@ -28,7 +28,7 @@ class Step:
         self.dtype = dtype
         self.dst = slice(i.dst, i.dst + i.count)
         self.alive = bool(program.needs_gradient[i.dst])
-        self.args = [_compact(a) for a in i.args]
+        self.args = [compact(a) for a in i.args]
         self.unique = [len(set(a.tolist())) == len(a) for a in i.args]
         self.flows = [bool(program.needs_gradient[a].any()) for a in i.args]
         self.weights = i.weights
@@ -85,7 +85,7 @@ class Step:
             np.add.at(adjoints, self.instruction.args[k], terms)
 
 
-def _compact(rows: Any) -> Any:
+def compact(rows: Any) -> Any:
     """Return neighbouring rows as a slice (a view instead of a copy), others as an index array."""
     if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return slice(int(rows[0]), int(rows[0]) + len(rows))

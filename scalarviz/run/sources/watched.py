@@ -537,11 +537,11 @@ class Watched(Source):
 
 
 def watch(x: Any, *, budget: int = BUDGET) -> Watched:
-    """Follow weights that another library trains, without a window: for recordings, cells and pictures.
+    """Follow weights that a loop trains, without a window: for recordings, cells and pictures.
 
     Parameters
     ----------
-    x : torch.nn.Module, or nested dict, list, tuple or dataclass of arrays
+    x : Module, torch.nn.Module, or nested dict, list, tuple or dataclass of arrays
         Arrays of JAX, NumPy, PyTorch and others that NumPy can read.
     budget : int
         Most bytes of frames that are kept to go back to.

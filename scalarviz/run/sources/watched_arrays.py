@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, TypeMismatchError, typed
-from ...nn import Module
-from ...scalar import Value
+from ...nn import Module, Parameter
+from ...scalar import Value, Weight
 from ..core.frame import BUFFERS, Role, Tensor
 from ..core.graph import grouped
 
@@ -92,7 +92,9 @@ def _no_numbers(name: str, leaf: object, why: object) -> InputError:
 
 
 def is_module(x: object) -> bool:
-    """Return whether it has parameters, buffers and a state_dict, as modules of PyTorch do."""
+    """Return whether it has parameters, buffers and a state_dict, as modules of PyTorch do, and ours."""
+    if isinstance(x, Module):
+        return True
     names = ("named_parameters", "named_buffers", "state_dict")
     if isinstance(x, type) or not all(callable(getattr(x, name, None)) for name in names):
         return False
@@ -102,11 +104,17 @@ def is_module(x: object) -> bool:
 
 def module_parts(module: Any, path: str) -> list[Part]:
     """Return the parameters of a module at a path, and the buffers that it saves in files."""
+    begin = f"{path}." if path else ""
+    if isinstance(module, Module):  # its arrays move when a Run begins, so they are asked for at each step
+        own = module.named_parameters()
+        return [
+            *(Part(begin + name, np.asarray(p.data), role_of(name), p.frozen, p) for name, p in own),
+            *(Part(begin + name, one, "buffer" if one.shape else "count") for name, one in module.named_buffers()),
+        ]
     parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
         if type(one).__name__.startswith("Uninitialized"):
             raise InputError(f"{name} has no shape yet; run one batch through the network first")
-    begin = f"{path}." if path else ""
     return [
         *(Part(begin + name, one, role_of(name), not one.requires_grad) for name, one in parameters.items()),
         *(Part(begin + name, one, _buffer(one)) for name, one in module.named_buffers() if name not in made_anew),
@@ -138,8 +146,6 @@ DEEPEST = 100
 
 def can_be_read(x: object) -> bool:
     """Return whether it may have numbers to watch: a module, a dict, or a container of arrays."""
-    if isinstance(x, Module):
-        return False
     if is_module(x) or isinstance(x, Mapping):
         return True
     if not (_several(x) or _record(x) or _registered(x)):
@@ -254,10 +260,13 @@ class Part:
     leaf: Any
     role: Role = "weight"
     frozen: bool = False
+    own: Parameter | Weight | None = None  # of our module, whose numbers these are
 
     @property
     def gradient(self) -> Any:
-        """The gradient of a PyTorch tensor, or None."""
+        """The gradient of a parameter, or None."""
+        if self.own is not None:
+            return np.asarray(self.own.grad) if self.own.has_grad else None
         held = is_tensor(self.leaf) and getattr(self.leaf, "is_leaf", True) and self.role not in BUFFERS
         return getattr(self.leaf, "grad", None) if held else None
 
@@ -312,7 +321,7 @@ class Reader:
     def __init__(self, x: Any) -> None:
         if not can_be_read(x):
             raise TypeMismatchError(
-                f"watch: got {typed(x)}; allowed: a torch.nn.Module, or arrays in nested dicts, "
+                f"watch: got {typed(x)}; allowed: a Module, or arrays in nested dicts, "
                 f"lists, tuples and dataclasses{_instead(x)}"
             )
         self.in_place = is_module(x)
@@ -431,8 +440,6 @@ def _fill(flat: Float, place: Tensor, array: Numbers) -> None:
 
 def _instead(x: object) -> str:
     """Return a hint for something that cannot be watched."""
-    if isinstance(x, Module):
-        return "; try sv.Run(net, ...), or sv.show(net)"
     if is_array(x):
         return "; try {'x': x}"
     if any(isinstance(one, Value) for one in (x if isinstance(x, list | tuple) else [x])):
