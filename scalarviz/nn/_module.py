@@ -216,8 +216,8 @@ class Module:
     def __call__(self, *inputs: Inputs, **named: Any) -> Any:
         """Call ``forward`` with one sample: numbers, Values, or sequences and arrays of them.
 
-        An array of two or more dimensions is a batch, unless a sample is known to have its shape. NumPy computes it and
-        returns an array of the outputs. It builds no graph, so ``backward`` is not possible.
+        An array of two or more dimensions is a batch, unless a sample is known to have its shape. The result is an
+        array of the outputs, which remembers the call: a loss that is computed from it has ``backward()``.
         """
         depth = getattr(_FORWARDS, "depth", 0)
         batch = any(isinstance(x, Many) and x.taped for x in inputs)
