@@ -11,7 +11,7 @@ BENCHES := $(filter-out %/readme_table.py %/gpu.py,$(wildcard benchmarks/[a-z]*.
 STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test test-all lint hunt mutants bench gpu gpu-kernels notebooks gallery site lock clean
+.PHONY: demo test test-all lint hunt mutants bench gpu gpu-kernels notebooks gallery site lock wheel clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
@@ -87,6 +87,10 @@ lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
 	    --extra video --extra data --extra desktop --extra notebook --extra course --extra onnx --extra sweep --extra trees --extra site --extra all --extra test --extra lint --extra ci --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
+
+# dist/scalarviz-*.whl, which installs without the clone
+wheel: $(BIN)/python
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 _PLACE = "choose device and dtype in sv.Run(..., engine=, dtype=)"
 
-COMMON = {
-    **dict.fromkeys(("device", "dtype"), _PLACE),
-    "inplace": "a graph never overwrites its numbers; omit inplace",
-    **dict.fromkeys(("size_average", "reduce"), "use reduction='mean' or reduction='sum'"),
+
+def _each(said: dict[str, str]) -> dict[str, str]:
+    """Return what is said of each name; a key has several names."""
+    return {name: advice for names, advice in said.items() for name in names.split()}
+
+
+COMMON = _each({
+    "device dtype": _PLACE, "inplace": "a graph never overwrites its numbers; omit inplace",
+    "size_average reduce": "use reduction='mean' or reduction='sum'",
     "weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets) -> Value",
     "pos_weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets)",
-    "ignore_index": "remove such samples from the data",
+    "ignore_index": "remove such samples from the data", "in_features": "use n_in", "out_features": "use n_out",
     "label_smoothing": "for smoothed targets write a loss function (outputs, targets) -> Value",
-    "set_to_none": "a gradient is always a number; omit set_to_none",
-    "in_features": "use n_in",
-    "out_features": "use n_out",
+    "set_to_none": "a gradient is always a number; omit set_to_none", "padding_mode": "padding is always with zeros",
     "dilation": "pooling windows have no gaps; Conv1d and Conv2d have dilation=",
-    "padding_mode": "padding is always with zeros",
     "ceil_mode": "an incomplete window is dropped; use padding= to include it",
-    "return_indices": "only the outputs are returned",
-    "count_include_pad": "padding zeros are always counted",
+    "return_indices": "only the outputs are returned", "count_include_pad": "padding zeros are always counted",
     "divisor_override": "the divisor is the window size; scale the outputs yourself",
-    **dict.fromkeys(("kdim", "vdim"), "queries, keys and values all have embed_dim numbers"),
-    **dict.fromkeys(("add_bias_kv", "add_zero_attn"), "no keys or values are added"),
+    "kdim vdim": "queries, keys and values all have embed_dim numbers", "max_norm": "rows are never rescaled",
+    "add_bias_kv add_zero_attn": "no keys or values are added", "sparse": "gradients are always dense",
     "batch_first": "call the layer with one sample, a list of positions without a batch dimension",
-    "max_norm": "rows are never rescaled",
     "scale_grad_by_freq": "gradients are never scaled by frequency",
-    "sparse": "gradients are always dense",
-    **dict.fromkeys(("momentum", "track_running_stats"), "only BatchNorm1d and BatchNorm2d have running statistics"),
+    "momentum track_running_stats": "only BatchNorm1d and BatchNorm2d have running statistics",
     "dim": "a sample has no batch dimension: use Unflatten((C, H, W))",
-}
+})  # fmt: skip
 
 _STEPS = (
     "write a loop over the time steps: for x in sequence: h = sv.tanh(inner(sv.cat([x, h]))), with inner = "
@@ -37,44 +36,62 @@ _STEPS = (
 )
 _LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
-NAMES = {
-    "F": "write import scalarviz.nn.functional as F",
-    **dict.fromkeys(("ModuleDict", "ParameterDict"), "use an attribute for each part, or a list of them"),
-    "RNN": _STEPS, "RNNCell": _STEPS, "LSTM": _STEPS, "LSTMCell": _STEPS, "GRU": _STEPS, "GRUCell": _STEPS,
-    **dict.fromkeys(("Transformer", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"),
-                    "build it from MultiheadAttention, LayerNorm and Linear"),
-    "Dropout1d": "use Dropout, which drops single numbers", "Dropout2d": "use Dropout, which drops single numbers",
-    "BatchNorm3d": "use BatchNorm1d or BatchNorm2d",
-    "Buffer": "use self.register_buffer(name, array)",
-    "Conv3d": "use Conv1d or Conv2d", "ConvTranspose2d": "use Conv1d or Conv2d",
-    **dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "use GroupNorm(channels, channels)"),
-    "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,
-    "GaussianNLLLoss": _LOSS, "MarginRankingLoss": _LOSS, "SoftMarginLoss": _LOSS,
-    "Hardtanh": "write in forward: x.clip(-1, 1)",
+_FORMULA = "write it in forward as a formula such as x * sv.tanh(sv.softplus(x))"
+_PLANES = "layers take rows and pictures: Conv1d, Conv2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d"
+_PAD = "use padding= of Conv1d and Conv2d, or sv.cat([zeros, x], dim) in forward"
+_SCALE = "choose or repeat entries with lists of indices in forward, such as x[..., [0, 0, 1, 1]]"
+_HOOKS = "use run.frame() or run.open() of a Run to see every stage"
+_STATE = "change the dict itself, before load_state_dict() or after state_dict()"
+
+
+NAMES = _each({
+    "F": "write import scalarviz.nn.functional as F", "Softmax2d": "use Softmax(dim=-3)",
+    "ModuleDict ParameterDict Container": "use an attribute for each part, or a list of them",
+    "RNN RNNCell LSTM LSTMCell GRU GRUCell RNNBase RNNCellBase": _STEPS,
+    "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer":
+        "build it from MultiheadAttention, LayerNorm and Linear",
+    "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout": "use Dropout, which drops single numbers",
+    "BatchNorm3d SyncBatchNorm": "use BatchNorm1d or BatchNorm2d",
+    "Buffer UninitializedBuffer": "use self.register_buffer(name, array)",
+    "Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d AvgPool3d MaxPool3d AdaptiveAvgPool3d AdaptiveMaxPool1d "
+    "AdaptiveMaxPool2d AdaptiveMaxPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d Fold "
+    "Unfold MaxUnpool1d MaxUnpool2d MaxUnpool3d": _PLANES,
+    "InstanceNorm1d InstanceNorm2d InstanceNorm3d LocalResponseNorm CrossMapLRN2d": "use GroupNorm(channels, channels)",
+    "KLDivLoss CosineEmbeddingLoss TripletMarginLoss PoissonNLLLoss GaussianNLLLoss MarginRankingLoss SoftMarginLoss "
+    "CTCLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss TripletMarginWithDistanceLoss AdaptiveLogSoftmaxWithLoss":
+        _LOSS,
+    "NLLLoss2d": "use NLLLoss", "LinearCrossEntropyLoss LinearCrossEntropyOptions": "use Linear and CrossEntropyLoss",
+    "Hardtanh": "write in forward: x.clip(-1, 1)", "Softmin": "write in forward: (-x).softmax(-1)",
     "EmbeddingBag": "use Embedding in forward, and the mean of its rows: self.table(x).mean(-2)",
-    "LazyLinear": "use Linear, which takes the number of inputs", "SyncBatchNorm": "use BatchNorm1d or BatchNorm2d",
-    "AlphaDropout": "use Dropout",
-    "DataParallel": "a Run chooses the device", "parallel": "a Run chooses the device",
-    **dict.fromkeys(("CELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Mish", "SELU", "Softshrink", "Softsign",
-                     "Tanhshrink", "Threshold"),
-                    "write it in forward as a formula such as x * sv.tanh(sv.softplus(x))"),
-    "Softmax2d": "use Softmax(dim=-3)",
-}  # fmt: skip
+    "LazyLinear": "use Linear, which takes the number of inputs", "DataParallel parallel": "a Run chooses the device",
+    "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
+    "LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
+    "UninitializedParameter": "name the sizes; Linear, Conv2d and BatchNorm2d take the numbers of channels",
+    "CELU Hardshrink Hardsigmoid Hardswish Mish SELU Softshrink Softsign Tanhshrink Threshold GLU RReLU": _FORMULA,
+    "Bilinear CosineSimilarity PairwiseDistance": "write it in forward with a @ b and a.norm()",
+    "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
+    "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d":
+        _PAD,
+    "ChannelShuffle PixelShuffle PixelUnshuffle": "use x.view(...) and x.transpose(...) in forward",
+    "Upsample UpsamplingBilinear2d UpsamplingNearest2d": _SCALE, "factory_kwargs": _PLACE,
+})  # fmt: skip
 """PyTorch's names that `nn` lacks, with advice."""
 
-METHODS = {
-    "to": _PLACE, "cuda": _PLACE, "cpu": _PLACE, "double": _PLACE, "float": _PLACE, "half": _PLACE,
-    "register_parameter": "set an attribute: self.w = nn.Parameter(array)",
-    "register_forward_hook": "use run.frame() or run.open() of a Run to see every stage",
-    "requires_grad_": "use freeze() and unfreeze()",
+METHODS = _each({
+    "to cuda cpu double float half type bfloat16 to_empty ipu xpu mtia share_memory": _PLACE,
+    "register_parameter": "set an attribute: self.w = nn.Parameter(array)", "register_forward_hook": _HOOKS,
+    "set_submodule": "set an attribute: net.a = layer", "requires_grad_": "use freeze() and unfreeze()",
     "fit": "train with a Run: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
-    "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch",
-    "type": _PLACE, "bfloat16": _PLACE, "to_empty": _PLACE, "compile": "a Run compiles the network",
-    "evaluate": "use run.evaluate(X, Y) of a Run", "summary": "print(net) shows its layers",
+    "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch", "summary": "use print(net)",
+    "evaluate": "use run.evaluate(X, Y) of a Run", "compile": "a Run compiles the network",
     "get_parameter": "use dict(net.named_parameters())[name]", "get_submodule": "use dict(net.named_modules())[name]",
-    "register_module": "use add_module(name, module)", "extend": "call append(module) for each module",
-    **dict.fromkeys(("register_backward_hook", "register_forward_pre_hook", "register_full_backward_hook"),
-                    "use run.open() of a Run to see every step"),
+    "get_buffer": "use dict(net.named_buffers())[name]", "register_module": "use add_module(name, module)",
+    "extend": "call append(module) for each module", "call_super_init": "super().__init__() is not needed",
+    "register_backward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook":
+        "use run.open() of a Run to see every step",
+    "register_load_state_dict_post_hook register_load_state_dict_pre_hook register_state_dict_post_hook "
+    "register_state_dict_pre_hook T_destination dump_patches": _STATE,
+    "get_extra_state set_extra_state": "use self.register_buffer(name, array), which the state_dict holds",
     "save": "use run.save(path) to store weights, optimiser and step; net.state_dict() gives the arrays",
-}  # fmt: skip
+})  # fmt: skip
 """Methods of PyTorch's modules (and of other libraries) that modules here lack, with advice."""

@@ -49,7 +49,16 @@ class Elementwise(TensorWords):
         """Return the absolute value of each number."""
         return Each(self, "abs") if self.how == "identity" else each("abs", self)
 
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:  # they are set below
+
+        def __add__(self, other: Any) -> Any: ...
+        def add(self, *others: Any) -> Any: ...
+
+        __radd__ = __sub__ = __rsub__ = __rmul__ = __truediv__ = __rtruediv__ = __rpow__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
+        sub = mul = div = neg = exp = log = sqrt = sin = cos = tanh = sigmoid = softplus = relu = leaky_relu = add
+        minimum = maximum = clip = add
+    else:
         __getattr__ = attributes(ABSENT)
 
     @property

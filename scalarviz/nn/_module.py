@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import attributes, explained
 from ..checks import flag, position, text
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError
-from ..scalar import Value, Weight, tracing
+from ..scalar import Weight, tracing
 from ..scalar.array import Values
 from ..scalar.nested import flatten, shape_of
 from ..scalar.number import Many, as_number
@@ -36,6 +36,7 @@ from ._to_onnx import write
 
 if TYPE_CHECKING:
     from ..io.atomic import StrPath
+    from ._elementwise import Elementwise
     from .init import Function
 
 
@@ -122,6 +123,10 @@ class Weights(Sequence[Weight]):
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
+    @overload
+    def __getitem__(self, index: int) -> Weight: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Weight]: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
@@ -137,8 +142,6 @@ class Weights(Sequence[Weight]):
     def __repr__(self) -> str:
         return f"<{len(self)} weights of {len(self._parts)} parameters>"
 
-
-Inputs = Value | SupportsFloat | Sequence[Any]
 
 _FORWARDS = threading.local()
 """How many users' forwards are running in this thread: inside one, an array is no batch."""
@@ -202,7 +205,7 @@ class Module:
 
     # ---- calling
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Any:  # for checkers, an override may take anything
         """Return the outputs of the module for one input; a subclass overrides it.
 
         Parameters
@@ -213,7 +216,7 @@ class Module:
         """
         raise TypeMismatchError(f"{type(self).__name__} has no forward(self, x); define it before you call the module")
 
-    def __call__(self, *inputs: Inputs, **named: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Result:
         """Call ``forward`` with one sample: numbers, Values, or sequences and arrays of them.
 
         An array of two or more dimensions is a batch, unless a sample is known to have its shape. The result is an
@@ -230,8 +233,10 @@ class Module:
         if type(axes) is int and axes > 1 and (batch or not isinstance(inputs[0], Many)):
             from ._batch import batch_outputs
 
-            if (found := batch_outputs(self, inputs[0], named)) is not None:
+            found: Result | None = batch_outputs(self, inputs[0], named)
+            if found is not None:
                 return found
+        result: Result
         kind: Any = type(self)
         if is_ours(kind):
             given = [as_input(x, self) for x in inputs]
@@ -659,3 +664,23 @@ def _named(part: object) -> object:
 
 KINDS = (Module, Parameter, Weight)
 """The types that are parts of a module."""
+
+if TYPE_CHECKING:  # Any as a base: an editor offers what is listed, and a checker accepts what else the object may have
+
+    class Result(Elementwise, Any):  # type: ignore[misc]
+        """What a call of a module returns: an array mostly, a Value, or what a forward makes of them."""
+
+        data: Any
+        grad: Any
+
+        def backward(self, upstream: float = 1.0) -> None: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __iter__(self) -> Iterator[Any]: ...
+
+    class Part(Module, Any):  # type: ignore[misc]
+        """A module of a class that a checker does not know."""
+
+        weight: Parameter
+        bias: Parameter | Any
+
+        def __getitem__(self, index: Any) -> Part: ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -141,12 +141,24 @@ class Span(Elementwise):
             )
         return self.shape[0]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Picked:
         parameter, start, _ = self._place()
-        return _pick(parameter, start, self.shape, index)
+        found: Picked = _pick(parameter, start, self.shape, index)
+        return found
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Picked]:
         return (self[i] for i in range(len(self)))
+
+
+if TYPE_CHECKING:
+
+    class Picked(Span, Any):  # type: ignore[misc]
+        """What an index selects: a row or a single weight. A checker knows no shapes, so it may be used as either."""
+
+        data: Any
+        grad: Any
+        name: str
+        requires_grad: bool
 
 
 class Parameter(Block, Span):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 from ..arguments import of_torch
 from ..checks import position, text
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.sums import Dot, Row
+from . import _module
 from . import init as initialisers
 from ._activations import Tanh
 from ._inputs import as_input
@@ -89,6 +90,10 @@ class Sequential(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._chain().values())
 
+    @overload
+    def __getitem__(self, index: int) -> _module.Part: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequential: ...
     def __getitem__(self, index: int | slice) -> Any:
         items = list(self._chain().items())
         if isinstance(index, slice):
@@ -235,8 +240,7 @@ class Network(Sequential):
     @property
     def layer(self) -> Linear:
         """The layer that holds all weights."""
-        layer: Linear = self[0]
-        return layer
+        return self[0]
 
     @property
     def activation(self) -> Any:

@@ -64,7 +64,10 @@ Checks = Mapping[str, Callable[[Any, str], Any]]
 ABSENT = {
     "add_param_group": "give all groups at once, optim.SGD([{'params': a}, {'params': b, 'lr': 0.01}])",
     "defaults": "use hyperparameters(), or param_groups", "get_lr": "use optimizer.lr",
-    **dict.fromkeys(("register_step_post_hook", "register_step_pre_hook"), "use run.on_step(function) of a Run"),
+    **dict.fromkeys(("register_step_post_hook", "register_step_pre_hook", "OptimizerPostHook", "OptimizerPreHook",
+                     "profile_hook_step"), "use run.on_step(function) of a Run"),
+    **dict.fromkeys(("register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
+                     "register_state_dict_post_hook", "register_state_dict_pre_hook"), "change the dict itself"),
 }  # fmt: skip
 """Names of PyTorch's optimisers that these have not, and what is said of each."""
 

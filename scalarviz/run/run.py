@@ -19,7 +19,7 @@ from ..closing import Closing
 from ..engine.problem import Problem, Sampling
 from ..engine.table import EngineChoice
 from ..errors import StateError
-from ..nn import Activation
+from ..nn import Activation, _module
 from ..optim import Optimizer, Schedule
 from ..scalar.store import Store
 from ..scalar.weight import Weight
@@ -150,7 +150,7 @@ class Run(Closing):
     >>> run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y))
     """
 
-    model: Callable[..., Any]
+    model: _module.Part
     loss_function: Callable[..., Any]
     optimizer: Optimizer
     seed: int
@@ -194,8 +194,8 @@ class Run(Closing):
 
     @explained(_ABSENT, "Run")
     def __init__(
-        self, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Any, data: tuple[ArrayLike, ArrayLike],
-        *, batch_size: int | None = None, sampling: Sampling = "epochs", seed: int = 0, engine: str = "auto",
+        self, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, data: Any, *,
+        batch_size: int | None = None, sampling: Sampling = "epochs", seed: int = 0, engine: str = "auto",
         dtype: str = "float32", l1: float = 0.0, l2: float = 0.0, clip_norm: float | None = None,
         clip_value: float | None = None, loss_scale: Given = None, threads: int | None = 1,
     ) -> None:  # fmt: skip

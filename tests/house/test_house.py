@@ -103,3 +103,12 @@ def test_every_public_method_is_described_where_it_is_first_defined():
                 if asked and "_" not in (kind.__name__[0], member[0]) and not inspect.getdoc(getattr(kind, member)):
                     missing.append(f"{name}: {kind.__qualname__}.{member}")
     assert missing == []
+
+
+def test_one_page_says_how_to_add_an_extra():
+    """The package is in no index, so a bare ``pip install "scalarviz[...]"`` fails where it is not installed yet."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "notebooks").glob("*.py")]
+    told = [page.name for page in pages if re.search(r"pip install ['\"]?scalarviz", page.read_text(encoding="utf-8"))]
+    assert told == ["install.md"]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert "\n## Add an extra\n" in page  # other pages point there

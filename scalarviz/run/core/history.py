@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,12 @@ class History(Sequence[Entry]):
         """Return the names of the arrays."""
         return Entry._fields
 
+    @overload
+    def __getitem__(self, index: str) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Entry]: ...
     def __getitem__(self, index: Any) -> Any:
         """Return the array of a name, the step at an index, or the steps of a slice as a list."""
         if isinstance(index, str):
