@@ -322,13 +322,10 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     def log_softmax(self, dim: int | None = None) -> Any:
         gone = dimensions(self, last(self, dim, "log_softmax"), "log_softmax")
-        return self._of_shares(
-            gone, lambda x: x - _logs(x, gone), lambda u, p, _: u - p * u.sum(gone, keepdims=True)
-        )
+        return self._of_shares(gone, lambda x: x - _logs(x, gone), lambda u, p, _: u - p * u.sum(gone, keepdims=True))
 
     def _of_shares(self, gone: tuple[int, ...], compute: Callable[[Array], Any], rule: Callable[..., Array]) -> Any:
         """Return a result of which a gradient goes on by ``rule(upstream, shares, result)``."""
-
         return _computed(
             (self,), compute, lambda x, found: [lambda upstream: rule(upstream, np.exp(x - _logs(x, gone)), found)]
         )
@@ -520,7 +517,7 @@ for _name in (*METHODS, "clamp"):
 for _name, _ in OPERATORS:  # y += 1 makes another array: the graph keeps the old one
     setattr(Outputs, f"__i{_name}__", getattr(np.ndarray, f"__{_name}__"))
 Outputs.view = _view  # type: ignore[method-assign,assignment]
-Outputs.dot = product  # type: ignore[method-assign,assignment,attr-defined]
+Outputs.dot = product  # type: ignore[method-assign,assignment]
 Outputs.product, Outputs.joined = staticmethod(product), staticmethod(joined)
 for _name in ("eq", "ge", "gt", "le", "lt", "ne"):
     setattr(Outputs, _name, getattr(np.ndarray, f"__{_name}__"))

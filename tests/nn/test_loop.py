@@ -3,6 +3,7 @@
 import gc
 import warnings
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def no_objects(request, monkeypatch):
     """Kernels compute each batch, except where a test's name says that objects do."""
     if "objects" in request.node.name:
         return
-    monkeypatch.setattr(nn._batch, "_one_by_one", lambda module, array, named, made, why: pytest.fail(why))
+    monkeypatch.setattr(nn._batch, "_one_by_one", lambda *given: pytest.fail(given[-1]))
 
 
 def batches(data, steps):
@@ -51,8 +52,10 @@ def tensors(torch, pairs):
     return [tuple(torch.tensor(part) for part in pair) for pair in pairs]
 
 
+SAME = [name for name, row in NETWORKS.items() if row.written and not row.draws]
+"""The networks that PyTorch builds from the same text, with the same numbers."""
 PAIRS = [
-    *((name, "mse", "adam") for name in NETWORKS if name not in ("classes", "words", "gpt", "picture")),
+    *((name, "mse", "adam") for name in SAME if name not in ("classes", "words", "gpt", "picture")),
     *((name, "cross-entropy", "sgd_all") for name in ("classes", "words", "gpt", "picture")),
     *(("classes" if row.outputs != "probabilities" else "rgb", name, "adam") for name, row in LOSSES.items()),
     *(("mlp", "mse", rule) for rule in OPTIMISERS),
@@ -62,8 +65,6 @@ PAIRS = [
 @pytest.mark.parametrize(("network", "loss", "rule"), PAIRS)
 def test_two_hundred_steps_are_pytorchs(network, loss, rule, torch):
     row = NETWORKS[network]
-    if row.draws or not row.written:
-        pytest.skip("PyTorch draws other masks, or has another text")
     net = row.ours()
     theirs, pairs = row.theirs(net.state_dict()), batches(make_data(network, loss, 2 * BATCH + 3), 200)
     found = loop(net, LOSSES[loss].ours(), make_optimizer(rule, net.parameters()), pairs)
@@ -90,27 +91,7 @@ def test_a_loop_over_the_batches_of_a_run_ends_at_its_weights(network):
         assert far(array, wanted[name]) <= 1e-12, name
 
 
-TEXTS = [
-    "((net(x) - y) ** 2).mean()", "F.mse_loss(net(x), y)", "(net(x) - y).abs().sum(1).mean()", "nn.MSELoss()(net(x), y) / 4",
-    "nn.MSELoss()(net(x), y) + nn.L1Loss()(net(x), y)", "nn.MSELoss()(net(x), y) + nn.MSELoss()(net(x[:3]), y[:3])",
-    "nn.MSELoss()(net(x), y) + 0.1 * sum((p * p).sum() for p in net.parameters())",
-    "nn.MSELoss()(net(x), y) + 0.1 * sum(p.pow(2).sum() for p in net.parameters())",
-    "nn.MSELoss()(net(x), y) + 0.1 * net[0].weight.abs().sum()",
-    "nn.MSELoss()(decoder(net(x)), x)", "nn.MSELoss()(decoder(net(x)), x) + net(x).pow(2).mean()", "other(decoder(net(x))).mean()",
-    "net(net[0](x)).mean()" if 0 else "decoder[0](net(x)).square().mean()", "-(net(x).log_softmax(1) * y).sum(1).mean()",
-    "net(x)[:, 0].mean() + net(x)[range(6), [0, 1, 2, 0, 1, 2]].sum()", "net(x).softmax(-1).max(1).values.mean()",
-    "(net(x).view(-1) - y.reshape(-1)).square().mean()", "net(x).exp().log().mean() + net(x).std(0).sum()",
-    "(net(x) @ net(x).t()).mean()", "net(x).clamp(-0.2, 0.2).sum() + net(x).norm()", "torch.nn.functional.relu(net(x)).mean()",
-    "torch.cat([net(x), net(x[:2])]).mean()", "torch.stack([net(x), net(x)]).square().mean()", "net[0](x).mean()",
-    "nn.CrossEntropyLoss()(net(x), k)", "F.cross_entropy(net(x), k, reduction='sum')", "F.nll_loss(net(x).log_softmax(1), k)",
-    "nn.CrossEntropyLoss(reduction='none')(net(x), k).max()", "nn.CrossEntropyLoss(label_smoothing=0.1)(net(x), k)",
-    "nn.CrossEntropyLoss()(net(x).view(2, 3, 3).permute(0, 2, 1), k.reshape(2, 3))",
-    "nn.CrossEntropyLoss(weight=W)(net(x), k)", "F.binary_cross_entropy_with_logits(net(x), y * y)", "F.gelu(net(x) * 2).mean() + F.relu(net(x)).sum()", "nn.MSELoss()(net(x), net(x).detach() + 1)",
-    "nn.MSELoss()(net(x), net(2 * x))", "(net(x) * a + b).mean()" if 0 else "net(x).mean(0).square().sum()",
-    "(y * net(x)).sum() - (1 / (2 + net(x) ** 2)).mean() + (2.0 - net(x)).mean()", "net(x).logsumexp(1).mean()", "net(x).topk(2, 1)[0].sum()",
-    "nn.HuberLoss()(net(x).squeeze(), y)", "net(x).sum(dim=1, keepdim=True).tanh().mean()", "net(x).unsqueeze(1).flatten(1).mean()",
-    "net(x).where(y > 0, 0.0).sum()" if 0 else "torch.where(torch.as_tensor(y) > 0, net(x), 2 * net(x)).mean()",
-]  # fmt: skip
+TEXTS = (Path(__file__).parents[1] / "kit" / "texts" / "losses.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -206,13 +187,13 @@ def test_a_forward_is_recorded_once_and_again_when_what_it_reads_changes(monkeyp
         OUTSIDE[0] = 0.5
     np.testing.assert_allclose(net(x), 2 * rows + 0.5)
     net(x[:3]).sum().backward()
-    assert len(made) == 4 - 1 + 0 or len(made) <= 4
+    assert len(made) <= 4
 
 
 REFUSED = {
     "twice": (lambda net, x, y: _twice(nn.MSELoss()(net(x), y)), StateError, "second time"),
     "twice from one call": (lambda net, x, y: _both(net(x)), StateError, "second time"),
-    "after a step": (lambda net, x, y: _changed(net, nn.MSELoss()(net(x), y)), StateError, "has changed.*before optimizer"),
+    "after a step": (lambda net, x, y: _changed(net, nn.MSELoss()(net(x), y)), StateError, "has changed.*before"),
     "no graph": (lambda net, x, y: nn.MSELoss()(net(x).detach(), y).backward(), StateError, "no graph"),
     "many numbers": (lambda net, x, y: net(x).backward(), StateError, r"\(4, 3\).*\.mean\(\)"),
     "a wrong gradient": (lambda net, x, y: net(x).backward(np.ones(3)), InputError, r"\(4, 3\), got \(3,\)"),
