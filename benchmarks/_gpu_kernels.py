@@ -29,13 +29,13 @@ from _timing import HERE, child, command_of, fresh, main, say
 from _workloads import WORKLOADS
 from numpy.typing import NDArray
 
-from scalarviz.scalar.kernel import numpy_form
 from scalarviz.engine.cost import processors
 from scalarviz.engine.cuda import images
 from scalarviz.engine.cuda.catalog import Kernel, find, names
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.trainer import open_device
 from scalarviz.scalar import ops
+from scalarviz.scalar.kernel import numpy_form
 from scalarviz.tape import Instruction, Program
 
 NONE = np.zeros(0, np.int64)
