@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from operator import is_
@@ -72,7 +73,7 @@ class Recorded:
     tape: Tape
     result: Any  # the structure of the result, with arrays of zeros
     standing: Standing  # what it depends on: how to get it, and what it was
-    modules: tuple[Module, ...]
+    modules: list[weakref.ref[Module]]  # a strong reference would be a circle, and their ids are the key
     run: Any = None  # the reference to the Run that trained the weights, which may know the shape of a sample
     read: Array = field(default_factory=lambda: _NOTHING)  # which numbers the outputs depend on
     passes: dict[np.dtype[Any], Passes] = field(default_factory=dict)
@@ -203,7 +204,8 @@ def _recording(modules: tuple[Module, ...], sample: Shape, named: Mapping[str, A
         return result
 
     before = random_states()
-    recorded = Recorded(trace(forward, prod(sample)), _zeros(made[0]), _standing(modules), modules)
+    tape = replace(trace(forward, prod(sample)), taps=(), modes=())
+    recorded = Recorded(tape, _zeros(made[0]), _standing(modules), list(map(weakref.ref, modules)))
     if not named and random_states() == before:  # numbers that forward draws are new in each call
         kept = modules[-1]._books.recordings.setdefault((sample, tuple(map(id, modules))), [])
         kept[:] = [recorded, *kept[: RECORDINGS - 1]]
@@ -213,7 +215,8 @@ def _recording(modules: tuple[Module, ...], sample: Shape, named: Mapping[str, A
 def _kept(modules: tuple[Module, ...], sample: Shape) -> Recorded | None:
     """Return a recording that still holds."""
     for one in modules[-1]._books.recordings.get((sample, tuple(map(id, modules))), ()):
-        if one.run is one.owner() and all(_stands(get(), before) for get, before in one.standing):
+        same = one.run is one.owner() and all(ref() is module for ref, module in zip(one.modules, modules, strict=True))
+        if same and all(_stands(get(), before) for get, before in one.standing):
             return one  # type: ignore[no-any-return]
     return None
 

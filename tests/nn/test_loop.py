@@ -246,6 +246,13 @@ def test_a_graph_is_freed_with_its_loss():
     del made, loss
     gc.collect()
     assert gone() is None
+    gone = weakref.ref(net)
+    gc.disable()
+    try:
+        del net
+        assert gone() is None  # without the collector: a network is in no circle
+    finally:
+        gc.enable()
 
 
 class Asks(nn.Module):
