@@ -115,7 +115,7 @@ def test_the_gradient_of_any_text_of_the_outputs_is_pytorchs(text, torch):
         found.backward()
         wanted = eval(text, {
             "torch": torch, "nn": torch.nn, "F": torch.nn.functional, "x": torch.tensor(x), "y": torch.tensor(y),
-            "k": torch.tensor(k), "W": torch.tensor(weight, dtype=torch.float64), **dict(zip(names, theirs, strict=True)),
+            "k": torch.tensor(k), "W": torch.tensor(weight).double(), **dict(zip(names, theirs, strict=True)),
         })  # fmt: skip
         wanted.backward()
         assert found.item() == pytest.approx(wanted.item(), rel=1e-10, abs=1e-12)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.refusals import refusals
+from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.sources.watched import Pace
 
@@ -82,6 +83,28 @@ def test_arrays_are_read_where_they_lie_and_a_change_is_a_step():
     w[0] = np.nan
     assert watched.frame().step == 2
     assert watched.frame().step == 2  # NaN is as it was
+
+
+def test_a_loop_over_a_network_of_ours_is_followed():
+    net = nn.Sequential(nn.Linear(3, 2, seed=0), nn.BatchNorm1d(2), nn.Linear(2, 1, seed=1))
+    net[2].bias.frozen = True
+    x, watched, rule = np.random.default_rng(0).normal(size=(5, 3)), sv.watch(net), optim.SGD(net.parameters(), lr=0.1)
+    watched.pace = ALWAYS
+    for _ in range(3):
+        rule.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        rule.step()
+        watched.update(loss=loss)
+    frame, parts = watched.frame(), dict(net.named_parameters())
+    assert (frame.step, frame.loss) == (3, loss.item())
+    for tensor in watched.tensors:
+        own = parts.get(tensor.name)
+        wanted = dict(net.named_buffers())[tensor.name] if own is None else own.data
+        np.testing.assert_array_equal(tensor.of(frame.values), wanted, err_msg=tensor.name)
+        if own is not None:
+            np.testing.assert_array_equal(tensor.of(frame.gradient), own.grad, err_msg=tensor.name)
+            assert tensor.of(frame.frozen).all() == own.frozen
 
 
 @pytest.mark.parametrize("said", [{"loss": 1.0}, {}])
