@@ -51,10 +51,10 @@ class Passes:
         self._sizes: OrderedDict[tuple[int, int], _Size] = OrderedDict()
         self._tracked = np.array([track.row for track in self.plan.body.tracks], np.int64)
 
-    def outputs(self, inputs: Array, place: tuple[int, int], followed: int = 0) -> Array:
+    def outputs(self, inputs: Array, place: tuple[int, int]) -> Array:
         """Return the outputs (N, n_outputs) for inputs (N, n_inputs); `place` is seed and step of dropout masks.
 
-        The numbers that follow statistics of the batch change in `theta`, except for the first `followed`.
+        The numbers that follow statistics of the batch change in `theta`.
         """
         (seed, step), body = place, self.plan.body
         if body.fewest > len(inputs):
@@ -69,7 +69,7 @@ class Passes:
             found, stats = rows[: len(body.outputs)].T, rows[len(body.outputs) :]
         if stats.size:
             still = np.zeros(len(self.theta), bool)
-            follow(body.tracks[followed:], len(inputs), stats[followed:, 0], self.theta, still)
+            follow(body.tracks, len(inputs), stats[:, 0], self.theta, still)
         return found
 
     def gradient(self, theta: Array, inputs: Array, upstream: Array, place: tuple[int, int]) -> Array:

@@ -6,26 +6,28 @@ depends on. What cannot be recorded is computed sample by sample with objects.
 
 from __future__ import annotations
 
+import random
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from operator import is_
-from types import FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import real_array
+from ..engine.arrays.program import RowProgram, one_blas_thread
+from ..engine.problem import check_coupled, follow
 from ..errors import InputError, StateError, TracingError
 from ..scalar import Value, dot, mask, tracing
 from ..scalar.array import Values, values
 from ..scalar.nested import every, shape_of
-from ..scalar.outputs import Made, Outputs, taped
+from ..scalar.outputs import Made, Outputs, plain, taped, untracking
 from ..scalar.sample import Sample
 from ..scalar.value import inner_nodes
 from ..tape import Tape, trace
@@ -34,33 +36,22 @@ from ..tape.passes import parameters_read
 from ..tape.trace import random_states
 from ._activations import Activation
 from ._inputs import rebuilt, titled
+from ._module import KINDS
 from ._to_onnx import first_sides, origin_of, trained_shape
 
 if TYPE_CHECKING:
-    from ..engine.arrays.program import RowProgram
     from ..engine.passes import Passes
     from ._module import Module
 
 Shape = tuple[int, ...]
 Array = NDArray[Any]
-Place = tuple[int, int]
-"""Seed and step of dropout masks."""
-
 _NOTHING = np.zeros(0)
+LEVELS = 2
+"""How deep a recording looks into the objects that a forward reads."""
 RECORDINGS = 4
 """The most recordings that are kept for a shape: one in training, one in evaluation, and a few."""
 MOST_NODES = 1_000_000
 """The most nodes of the graphs that a batch may need where objects compute it."""
-
-
-class Call(Made):
-    """The call of modules in a row with a batch. A walk back ends here: the weights get their gradients."""
-
-    __slots__ = ("inputs", "modules", "place", "tracks")
-
-    def __init__(self, modules: tuple[Module, ...], inputs: Array, place: Place, tracks: int, pull: Any) -> None:
-        super().__init__((), pull)
-        self.modules, self.inputs, self.place, self.tracks = modules, inputs, place, tracks
 
 
 Standing = list[tuple[Callable[[], Any], list[Any]]]
@@ -73,10 +64,11 @@ class Recorded:
     tape: Tape
     result: Any  # the structure of the result, with arrays of zeros
     standing: Standing  # what it depends on: how to get it, and what it was
-    modules: list[weakref.ref[Module]]  # a strong reference would be a circle, and their ids are the key
     run: Any = None  # the reference to the Run that trained the weights, which may know the shape of a sample
     read: Array = field(default_factory=lambda: _NOTHING)  # which numbers the outputs depend on
+    reads: dict[Any, Array] = field(default_factory=dict)  # the same for some of several results
     passes: dict[np.dtype[Any], Passes] = field(default_factory=dict)
+    rows: RowProgram | None = None  # whose inputs get gradients, too
 
     def __post_init__(self) -> None:
         self.run, self.read = self.owner(), parameters_read(self.tape)
@@ -100,35 +92,53 @@ class Recorded:
         blocks = [block for block in self.tape.blocks if not (weights and block.buffer)]
         return np.concatenate([block.flat_value for block in blocks] or [np.empty(0)])
 
-    def spread(self, flat: Array, buffers: bool) -> None:
-        """Add a gradient to those of the weights, or set the buffers."""
-        start = 0
+    def spread(self, flat: Array, buffers: bool, reached: Sequence[slice] = ()) -> None:
+        """Set the buffers, or add a gradient to those of the weights, which came through the outputs `reached`."""
+        read, start = self.read if buffers else self.read_by(reached), 0
         for block in self.tape.blocks:
-            part = flat[start : start + block.size]
+            own = slice(start, start + block.size)
             start += block.size
             if buffers and block.buffer:
-                block.flat_value[:] = part
+                block.flat_value[:] = flat[own]
             elif not (buffers or block.buffer):
-                block.add_gradient(part, self.read[start - block.size : start])
+                block.add_gradient(flat[own], read[own])
+
+    def read_by(self, reached: Sequence[slice]) -> Array:
+        """Return which numbers some of several results depend on: the others get no gradient."""
+        if not reached:
+            return self.read
+        key = tuple(sorted({(part.start, part.stop) for part in reached}))
+        if key not in self.reads:
+            outputs = [row for start, stop in key for row in self.tape.outputs[start:stop]]
+            self.reads[key] = parameters_read(replace(self.tape, outputs=tuple(outputs)))
+        return self.reads[key]
 
 
 def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
     """Return the outputs for a batch `x`, structured as those of a sample; None if `x` is one sample."""
     if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
-    made = x._made if isinstance(x, Outputs) and not tracing.untracking() else None
-    array = real_array(x.detach().cpu() if hasattr(x, "detach") else x, f"{type(module).__name__}: the input")
-    if made is None and not named and (kept := _kept((module,), array.shape[1:])) is not None:
-        return _computed((module,), array, named, None, kept)
-    if made is None and is_sample(module, array.shape):
-        return None
+    made = x._made if isinstance(x, Outputs) and not untracking() else None
     if made is not None and isinstance(module, Activation):
         return module.forward(x)
-    if isinstance(made, Call) and made.modules and not named:  # decoder(encoder(x)) is one program
-        return _called((*made.modules, module), made.inputs, {}, made)
-    if made is not None:
-        return _one_by_one(module, array, named, made, "its input is computed from the outputs of another module")
-    return _called((module,), array, named, None)
+    array = real_array(plain(x), f"{type(module).__name__}: the input")
+    if array.ndim < 2:
+        return None
+    recorded = _kept(module, array.shape[1:]) if not named else None
+    if recorded is None and made is None and is_sample(module, array.shape):
+        return None
+    try:
+        recorded = recorded or _recording(module, array.shape[1:], named)
+    except TracingError as error:
+        return _one_by_one(module, array, named, made, str(error))
+    except InputError as error:
+        if str(array.shape[1:]) in str(error):
+            error.add_note(
+                f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; "
+                "one sample is net(x.tolist()), or the batch net(x[None])."
+            )
+        raise
+    return _computed(module, array, named, recorded) if made is None else _through(array, recorded, made)
 
 
 def is_sample(module: Module, shape: Shape) -> bool:
@@ -142,134 +152,167 @@ def is_sample(module: Module, shape: Shape) -> bool:
     return known is not None and len(known) == len(shape) and (None in known or known == shape)
 
 
-def _called(modules: tuple[Module, ...], array: Array, named: Mapping[str, Any], before: Call | None) -> Any:
-    """Return the outputs of modules in a row; `before` is the call of all but the last."""
-    try:
-        recorded = _recording(modules, array.shape[1:], named)
-    except TracingError as error:
-        if before is not None:
-            raise
-        return _one_by_one(modules[-1], array, named, None, str(error))
-    except InputError as error:
-        if str(array.shape[1:]) in str(error):
-            error.add_note(
-                f"An array of shape {array.shape} is a batch of {len(array)} samples of shape {array.shape[1:]}; "
-                "one sample is net(x.tolist()), or the batch net(x[None])."
-            )
-        raise
-    return _computed(modules, array, named, before, recorded)
-
-
-def _computed(
-    modules: tuple[Module, ...], array: Array, named: Mapping[str, Any], before: Call | None, recorded: Recorded
-) -> Any:  # fmt: skip
+def _computed(module: Module, array: Array, named: Mapping[str, Any], recorded: Recorded) -> Any:
+    """Return the outputs for plain numbers: by kernels, once the gradient of so many samples was asked for."""
     theta = recorded.theta()
-    passes, rows = recorded.ready(theta), array.reshape(len(array), prod(array.shape[1:]))
-    place = before.place if before is not None else mask.next_place() if passes.masks else (0, 0)
-    tracks = len(passes.plan.body.tracks)
-    found = passes.outputs(rows, place, 0 if before is None else before.tracks)
-    if tracks:
+    passes, rows = recorded.ready(theta), np.array(array.reshape(len(array), prod(array.shape[1:])))
+    place = mask.next_place() if passes.masks else (0, 0)
+    found = passes.outputs(rows, place)
+    if len(passes.plan.body.tracks):
         recorded.spread(passes.theta, buffers=True)
     wrong = np.isnan(found).any(axis=1) if passes.gathers else np.zeros(0, bool)
     if wrong.any() and np.isfinite(rows[wrong]).all():  # the call with that sample reports a number that is no row
-        modules[0](array[int(np.argmax(wrong))].tolist(), **named)
-    weights = theta if not tracks else recorded.theta(weights=True)
-
-    def pull(upstream: Array) -> tuple[()]:
-        now = recorded.theta(weights=bool(tracks))
-        if not np.array_equal(now.view(f"u{now.itemsize}"), weights.view(f"u{now.itemsize}")):  # bits: NaNs are equal
-            raise StateError(
-                "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
-                "backward() before optimizer.step(), and the network again after it"
-            )
-        recorded.spread(passes.gradient(theta, rows, upstream.reshape(found.shape), place), buffers=False)
-        return ()
-
-    untracked = tracing.untracking() or all(block.buffer for block in recorded.tape.blocks)
-    call = None if untracked else Call(() if named else modules, array, place, tracks, pull)
-    return _shaped(recorded.result, found, call)
+        module(array[int(np.argmax(wrong))].tolist(), **named)
+    return _shaped(recorded, found, lambda upstream: passes.gradient(theta, rows, upstream, place), ())
 
 
-def _recording(modules: tuple[Module, ...], sample: Shape, named: Mapping[str, Any]) -> Recorded:
-    """Return a recording of modules in a row that still holds, or a new one."""
-    if not named and (found := _kept(modules, sample)) is not None:
+def _through(array: Array, recorded: Recorded, made: Made) -> Any:
+    """Return the outputs for inputs that other modules computed: NumPy computes their gradient, too."""
+    if recorded.rows is None:
+        recorded.rows = RowProgram(lower_rows(recorded.tape, recorded.tape.n_inputs), np.dtype(np.float64))
+    run, theta = recorded.rows, recorded.theta().astype(np.float64)
+    program, place = run.program, mask.next_place() if run.masks else (0, 0)
+    if program.fewest > len(array):
+        check_coupled(program, len(array), 0)
+    with one_blas_thread():
+        rows = run.forward(theta, array.reshape(len(array), -1).T, mask.Draws(*place))
+    if program.tracks:
+        values, stats = theta.copy(), rows[[track.row for track in program.tracks], 0]
+        follow(program.tracks, len(array), stats, values, np.zeros(len(values), bool))
+        recorded.spread(values, buffers=True)
+
+    def gradient(upstream: Array) -> Array:
+        adjoints, found = np.zeros((len(rows) + 1, len(array))), np.zeros(len(theta))
+        for k, row in enumerate(program.outputs.tolist()):
+            adjoints[row] += upstream[:, k]
+        with one_blas_thread():
+            run.backward(rows, adjoints, theta, found)
+        inputs[:] = adjoints[of_inputs].T
         return found
+
+    of_inputs = np.full(program_inputs := recorded.tape.n_inputs, -1)
+    of_inputs[program.input_index] = program.input_rows
+    inputs = np.zeros((len(array), program_inputs))
+    return _shaped(recorded, rows[program.outputs].T, gradient, (made, inputs.reshape(array.shape)))
+
+
+def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recorded:
+    """Return a new recording, which is kept if it does not depend on arguments or drawn numbers."""
     made = list[Any]()
 
     def forward(row: Values) -> Any:
-        result: Any = row.reshape(sample)
-        for k, module in enumerate(modules):
-            result = module(result, **(named if k == len(modules) - 1 else {}))
-        made.append(result)
-        return result
+        made.append(module(row.reshape(sample), **named))
+        return made[0]
 
-    before = random_states()
-    tape = replace(trace(forward, prod(sample)), taps=(), modes=())
-    recorded = Recorded(tape, _zeros(made[0]), _standing(modules), list(map(weakref.ref, modules)))
-    if not named and random_states() == before:  # numbers that forward draws are new in each call
-        kept = modules[-1]._books.recordings.setdefault((sample, tuple(map(id, modules))), [])
+    before, drawn = _standing(module), random_states()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the recorded function drew")  # they are drawn again in each call
+        tape = replace(trace(forward, prod(sample)), taps=(), modes=())
+    recorded = Recorded(tape, _zeros(made[0]), _standing(module))
+    if not named and random_states() == drawn and all(_left_alone(get(), then) for get, then in before):
+        kept = module._books.recordings.setdefault(sample, [])
         kept[:] = [recorded, *kept[: RECORDINGS - 1]]
     return recorded
 
 
-def _kept(modules: tuple[Module, ...], sample: Shape) -> Recorded | None:
+def _kept(module: Module, sample: Shape) -> Recorded | None:
     """Return a recording that still holds."""
-    for one in modules[-1]._books.recordings.get((sample, tuple(map(id, modules))), ()):
-        same = one.run is one.owner() and all(ref() is module for ref, module in zip(one.modules, modules, strict=True))
-        if same and all(_stands(get(), before) for get, before in one.standing):
+    for one in module._books.recordings.get(sample, ()):
+        if one.run is one.owner() and all(_stands(get(), before) for get, before in one.standing):
             return one  # type: ignore[no-any-return]
     return None
+
+
+def _left_alone(now: Any, before: list[Any]) -> bool:
+    """Return whether a recording left data as it was; the Values that it stores count for nothing."""
+    pairs = zip(now, before, strict=False)
+    return len(now) == len(before) and all(a is b or isinstance(a, Value | Values) for a, b in pairs)
 
 
 def _stands(now: Any, before: list[Any]) -> bool:
     return len(now) == len(before) and all(map(is_, now, before))
 
 
-def _standing(modules: Sequence[Module]) -> Standing:
+def _standing(module: Module) -> Standing:
     """Return all that a recording depends on: attributes of the layers, and what users' functions read beside these."""
-    parts = {id(part): part for module in modules for _, part in module.named_modules()}
     found: Standing = []
-    for part in parts.values():
-        own = vars(part)
-        found.append((own.values, list(own.values())))
-        for held in own.values():
-            found += _inside(held)
-        if not _of_package(type(part)):
-            kinds = [kind for kind in type(part).__mro__ if not _of_package(kind)]
-            found += _read_by([f for kind in kinds for f in vars(kind).values() if isinstance(f, FunctionType)], set())
+    for _, part in module.named_modules():
+        own, functions = vars(part), _functions_of(type(part))
+        if functions:  # attributes that no function of the user names may change
+            names = {name for function in functions for name in _names_in(function.__code__)}
+            here = [k for k, x in own.items() if k in names or k == "training" or isinstance(x, KINDS)]
+            found.append((partial(_values_of, own, here), [own[name] for name in here]))
+            found += [entry for name in here for entry in _inside(own[name], 0)]
+            found += [entry for kind in type(part).__mro__ if not _of_package(kind) for entry in _data_of(kind, names)]
+        else:
+            found.append((own.values, list(own.values())))
+            found += [entry for held in own.values() for entry in _inside(held, 0)]
+        found += _read_by(functions, set())
     return [(get, before) for get, before in found if before]
+
+
+def _functions_of(kind: type) -> list[FunctionType]:
+    """Return the functions of a user's class, without those that make an object."""
+    kinds = [one for one in kind.__mro__ if not _of_package(one) and one is not object]
+    every = [(name, held) for one in kinds for name, held in vars(one).items()]
+    return [held for name, held in every if isinstance(held, FunctionType) and name != "__init__"]
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Return the names that code and the functions inside it use."""
+    inner = [_names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return {*code.co_names, *code.co_freevars}.union(*inner)
+
+
+def _data_of(kind: type, names: set[str]) -> Standing:
+    """Return the attributes of a class that are data."""
+    data = [name for name, held in vars(kind).items() if name in names and not callable(held)]
+    return [(lambda: [vars(kind).get(name) for name in data], [vars(kind)[name] for name in data])]
 
 
 def _of_package(made: Any) -> bool:
     return str(made.__module__).startswith("scalarviz.")
 
 
-def _inside(held: Any) -> Standing:
+def _inside(held: Any, level: int) -> Standing:
+    """Return what an attribute holds that may change without it: items, numbers of arrays, attributes of objects."""
     if isinstance(held, np.ndarray):  # a constant of the recording
         copy = held.copy()
         return [(lambda: [np.array_equal(held, copy)], [True])]
-    if isinstance(held, dict):
-        return [(held.values, list(held.values()))]
+    if hasattr(held, "detach") and hasattr(held, "_version"):  # a tensor of PyTorch counts its changes
+        version = held._version
+        return [(lambda: [held._version == version], [True])]
+    if isinstance(held, np.random.Generator | random.Random):
+        state = str(_state_of(held))
+        return [(lambda: [str(_state_of(held)) == state], [True])]
+    if level > LEVELS or isinstance(held, (*KINDS, Value, type, ModuleType, FunctionType)):
+        return []
     if isinstance(held, list | tuple):
-        return [(lambda: held, list(held)), *(entry for one in held for entry in _inside(one))]
-    return []
+        return [(lambda: held, list(held)), *(entry for one in held for entry in _inside(one, level + 1))]
+    items = held if isinstance(held, dict) else getattr(held, "__dict__", {})
+    below = [entry for one in list(items.values()) for entry in _inside(one, level + 1)]
+    return [(items.values, list(items.values())), *below]
 
 
-def _read_by(functions: list[FunctionType], seen: set[int]) -> Standing:
-    """Return the global numbers, texts and lists that functions read, and the variables around them."""
+def _state_of(generator: Any) -> Any:
+    return generator.getstate() if isinstance(generator, random.Random) else generator.bit_generator.state
+
+
+def _read_by(functions: Sequence[FunctionType], seen: set[int]) -> Standing:
+    """Return the global numbers, texts and objects that functions read, and the variables around them."""
     found: Standing = []
     for function in functions:
         if id(function) in seen:
             continue
         seen.add(id(function))
         around = function.__globals__
-        names = [name for name in function.__code__.co_names if name in around]
-        data = [n for n in names if isinstance(around[n], bool | int | float | str | tuple | list | np.ndarray)]
-        found.append((partial(_values_of, around, data), [around[name] for name in data]))
-        found += [entry for name in data for entry in _inside(around[name])]
+        names = [name for name in sorted(_names_in(function.__code__)) if name in around]
+        read = [name for name in names if not isinstance(around[name], type | ModuleType | BuiltinFunctionType)]
+        found.append((partial(_values_of, around, read), [around[name] for name in read]))
         cells = function.__closure__ or ()
         found.append((partial(_contents, cells), _contents(cells)))
-        below = [around[name] for name in names] + _contents(cells)
+        below = [*(around[name] for name in read), *_contents(cells)]
+        found += [entry for held in below for entry in _inside(held, 0)]
         found += _read_by([f for f in below if isinstance(f, FunctionType) and not _of_package(f)], seen)
     return found
 
@@ -289,12 +332,33 @@ def _zeros(result: Any) -> Any:
     return None if result is None else np.empty(shape_of(result))
 
 
-def _shaped(result: Any, found: Array, call: Made | None) -> Any:
-    """Return the columns of `found`, (N, numbers), in the structure of `result`; each part has the batch first."""
+def _shaped(recorded: Recorded, found: Array, gradient: Callable[[Array], Array], through: Any) -> Any:
+    """Return outputs (N, numbers) in the structure of the result, each part with the batch as its first axis.
+
+    `gradient` gives that of the weights for an upstream gradient (N, numbers). `through` is how the inputs were
+    computed, and the array that `gradient` fills with theirs; empty for plain numbers.
+    """
+    weights, reached = recorded.theta(weights=True), list[slice]()
+
+    def pull(upstream: Array) -> list[Array]:
+        now = recorded.theta(weights=True)
+        if not np.array_equal(now.view(f"u{now.itemsize}"), weights.view(f"u{now.itemsize}")):  # bits: NaNs are equal
+            raise StateError(
+                "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
+                "backward() before optimizer.step(), and the network again after it"
+            )
+        recorded.spread(gradient(upstream.reshape(found.shape)), buffers=False, reached=reached)
+        return [through[1]] if through else []
+
+    dead = untracking() or (not through and all(block.buffer for block in recorded.tape.blocks))
+    call = None if dead else Made(through[:1], pull)
+    return _parts(recorded.result, found, call, reached)
+
+
+def _parts(result: Any, found: Array, call: Made | None, reached: list[slice]) -> Any:
+    """Return the columns of `found` in the structure of `result`; a walk back notes the parts that it comes from."""
     if isinstance(result, np.ndarray):
         return taped(found.reshape(len(found), *result.shape), call)
-    if isinstance(call, Call):
-        call.modules = ()  # one of several parts is not what another module would get
     start = 0
 
     def part_of(part: Any) -> Any:
@@ -305,6 +369,7 @@ def _shaped(result: Any, found: Array, call: Made | None) -> Any:
         start += part.size
 
         def pull(upstream: Array) -> list[Array]:
+            reached.append(own)
             whole = np.zeros(found.shape)
             whole[:, own] = upstream.reshape(len(found), -1)
             return [whole]
@@ -349,8 +414,8 @@ def _one_by_one(module: Module, array: Array, named: Mapping[str, Any], made: Ma
             )  # fmt: skip
         return [] if made is None else [inputs]
 
-    call = None if tracing.untracking() else Made(() if made is None else (made,), pull)
-    return _shaped(_zeros(results[0]), found, call)
+    call = None if untracking() else Made(() if made is None else (made,), pull)
+    return _parts(_zeros(results[0]), found, call, [])
 
 
 # ---- the loss of a batch
@@ -370,8 +435,6 @@ _PARTS: Cached[Any, Part] = Cached()
 
 def _part(loss: Any, sides: Shape, target: Shape, alive: int) -> Part:
     """Return the part of a loss, for outputs and targets of these shapes; the first `alive` numbers get gradients."""
-    from ..engine.arrays.program import RowProgram
-
     key: Any = type(loss), tuple(vars(loss).items()), sides, target, alive
     try:
         found = _PARTS.get(key)
@@ -406,7 +469,8 @@ def _scale(loss: Any, shares: Array) -> float:
 def _of_classes(loss: Any, logs: Outputs, targets: Array) -> Outputs:
     """Return minus the numbers of the targets' classes, weighted: array operations, as the classes are known."""
     shares = loss.batch_shares(targets)
-    factors = -shares * _scale(loss, shares)
+    scale = _scale(loss, shares)
+    factors = -shares * scale
     places = np.arange(len(targets)), np.where(shares == 0, 0, targets[:, 0]).astype(np.int64)
     terms = np.where(shares == 0, 0.0, np.asarray(logs)[places] * factors)
     each = loss.reduction == "none"
@@ -416,20 +480,23 @@ def _of_classes(loss: Any, logs: Outputs, targets: Array) -> Outputs:
         gradient[places] = upstream * factors
         return [gradient]
 
-    made = None if logs._made is None or tracing.untracking() else Made((logs._made,), pull)
-    return taped(terms if each else terms.sum(), made)
+    made = None if logs._made is None or untracking() else Made((logs._made,), pull)
+    return taped(terms if each else terms.sum() if scale == scale else np.nan, made)  # a mean of nothing is NaN
 
 
-def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
-    """Return the loss of a batch as a Run computes it."""
+def _as_outputs(x: Any, what: str) -> Outputs:
+    return x if isinstance(x, Outputs) else taped(real_array(plain(x), what), None)
+
+
+def batch_loss(loss: Any, outputs: Any, targets: Any) -> Outputs:
+    """Return the loss of a batch as a Run computes it; one of both are outputs of a module."""
+    outputs = _as_outputs(outputs, "the outputs")
     if hasattr(loss, "batch_shares") and outputs.ndim > 2:  # as in PyTorch, axis 1 counts the classes
-        wanted = np.asarray(targets)
+        wanted = plain(targets)
         if wanted.shape == (len(outputs), *outputs.shape[2:]):
             outputs = outputs.permute(0, *range(2, outputs.ndim), 1).reshape(-1, outputs.shape[1])
             return batch_loss(loss, outputs, wanted.ravel())
-    goal = targets if isinstance(targets, Outputs) else taped(
-        real_array(targets.detach().cpu() if hasattr(targets, "detach") else targets, "the targets"), None
-    )  # fmt: skip
+    goal = _as_outputs(targets, "the targets")
     title = type(loss).__name__
     if outputs.ndim == 0 or goal.ndim == 0 or len(goal) != len(outputs):
         raise InputError(
@@ -461,5 +528,5 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
         return [adjoints[both[k]].T.reshape(shape) for _, k, shape in alive]
 
     numbers = terms.T.reshape(count, *part.shape) if each else np.array(terms.sum() * scale)
-    tracked = alive and not tracing.untracking()
+    tracked = alive and not untracking()
     return taped(numbers, Made([made for made, *_ in alive], pull) if tracked else None)

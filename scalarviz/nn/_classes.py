@@ -187,7 +187,7 @@ class ClassLoss(Loss):
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
         """Return the loss of one sample: C outputs, and its class index (or a sequence of that one number)."""
-        if isinstance(outputs, Outputs):
+        if isinstance(outputs, Outputs) or isinstance(targets, Outputs):
             return batch_loss(self, outputs, targets)
         if self.reduction != "mean" or not self.divides:
             return self.batch_part(outputs, targets)

@@ -50,7 +50,7 @@ def as_argument(x: Any, module: object, level: int = 0) -> Any:
 
     An array is a `Sample` from here on.
     """
-    if type(x) is Sample or isinstance(x, Value) or (isinstance(x, Many) and x.taped):
+    if type(x) is Sample or isinstance(x, Value):
         return x
     if isinstance(x, list | tuple):
         if not x or not _plain(x):  # forward may fill an empty list
@@ -86,7 +86,7 @@ def as_result(x: Any, kind: type[Values]) -> Any:
 
     Arrays are of a `kind`: `Sample` if the result goes back into another forward.
     """
-    if isinstance(x, Value) or (type(x) is kind and x.ndim) or (isinstance(x, Many) and x.taped):
+    if isinstance(x, Value) or (type(x) is kind and x.ndim):
         return x
     if isinstance(x, np.ndarray | Many):
         found = x if isinstance(x, Values) else row_of(x)

@@ -95,7 +95,7 @@ class Loss:
 
         There must be as many outputs as targets. Nested ones pair by position; a row and a nested one pair in C order.
         """
-        if isinstance(outputs, Outputs):
+        if isinstance(outputs, Outputs) or isinstance(targets, Outputs):
             return batch_loss(self, outputs, targets)
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):

@@ -223,14 +223,14 @@ class Module:
         array of the outputs, which remembers the call: a loss that is computed from it has ``backward()``.
         """
         depth = getattr(_FORWARDS, "depth", 0)
-        batch = any(isinstance(x, Many) and x.taped for x in inputs)
+        batch = any(isinstance(x, Many) and x.taped for x in inputs)  # as of a loss that is a module
         alone = (
             (depth == 0 or batch)
             and len(inputs) == 1
             and not (named and any(hasattr(x, "ndim") for x in named.values()))
         )
         axes = getattr(inputs[0], "ndim", 0) if alone else 0
-        if type(axes) is int and axes > 1 and (batch or not isinstance(inputs[0], Many)):
+        if alone and type(axes) is int and (axes > 1 or batch) and (batch or not isinstance(inputs[0], Many)):
             from ._batch import batch_outputs
 
             found: Result | None = batch_outputs(self, inputs[0], named)
@@ -238,6 +238,8 @@ class Module:
                 return found
         result: Result
         kind: Any = type(self)
+        if batch and not is_ours(kind):
+            return self.forward(*inputs, **named)  # type: ignore[no-any-return]
         if is_ours(kind):
             given = [as_input(x, self) for x in inputs]
             result = self.forward(*given, **named)
@@ -253,8 +255,7 @@ class Module:
             finally:
                 _FORWARDS.depth = depth
             result = as_result(result, Sample if from_sample(inputs) or from_sample(named.values()) else Values)
-        if not batch:
-            self._keep(given, result)
+        self._keep(given, result)
         return result
 
     def _row_size(self) -> int:
@@ -268,6 +269,8 @@ class Module:
         """
         recorder = tracing.active()
         if recorder is not None:
+            if recorder.by_torch is not tracing.torch_tracks():
+                raise InputError("torch.no_grad() inside forward is not recorded; write h.detach() for its results")
             numbers = flatten(result)
             size = self._row_size() or len(numbers) or 1
             recorder.taps += [(self, numbers[k : k + size]) for k in range(0, len(numbers), size)]

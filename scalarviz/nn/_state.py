@@ -32,6 +32,16 @@ class StateArray(np.ndarray[Any, Any]):
         given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
         return function(*given, **(kwargs or {}))
 
+    def detach(self) -> StateArray:
+        """Return the array: it has no graph."""
+        return self
+
+    def clone(self) -> StateArray:
+        """Return a copy."""
+        return self.copy()
+
+    cpu = detach
+
     def __reduce__(self) -> Any:
         """Pickle as a plain array, so that a file does not need this package."""
         return np.asarray(self).__reduce__()

@@ -22,6 +22,10 @@ Rows = Sequence[Any] | NDArray[Any]
 """One number for all weights, or a row (lanes,), each."""
 
 
+PIECE = 16384
+"""Weights of a piece of many: larger temporary arrays are new memory of the system each time, which takes longer."""
+
+
 def prepared(tape: Tape) -> Callable[[Rows, Rows], list[FloatArray]]:
     """Return `tape` as a function of inputs and parameters: arrays (lanes,) to as many outputs as it has."""
     names: dict[str, Any] = {}
@@ -30,9 +34,13 @@ def prepared(tape: Tape) -> Callable[[Rows, Rows], list[FloatArray]]:
     exec("\n    ".join(["def run(inputs, theta):", *lines, f"return {outputs},"]), names)
 
     def call(inputs: Rows, theta: Rows) -> list[FloatArray]:
+        many = len(inputs[0])
+        if many > 2 * PIECE:
+            parts = [call([row[k : k + PIECE] for row in inputs], theta) for k in range(0, many, PIECE)]
+            return [np.concatenate(rows) for rows in zip(*parts, strict=True)]
         with np.errstate(all="ignore"):
             found = names["run"](inputs, theta)
-        return [row if np.ndim(row) else np.full(len(inputs[0]), row) for row in found]
+        return [row if np.ndim(row) else np.full(many, row) for row in found]
 
     return call
 

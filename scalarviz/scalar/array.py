@@ -56,11 +56,19 @@ class TensorWords(Many):
         """Let PyTorch's functions of tensors, such as ``torch.relu(row)``, mean ours of the same name."""
         name = str(getattr(function, "__name__", function)).strip("_")
         named = {key: option for key, option in (options or {}).items() if option is not None and key[0] != "_"}
+        if args and hasattr(args[0], "detach") and not isinstance(args[0], TensorWords):  # torch.ones(3) @ row
+            own = next((x for x in args if isinstance(x, TensorWords)), None)
+            args = (args[0] if own is None else own.of_tensor(args[0]), *args[1:])
         kind = type(args[0]) if args and isinstance(args[0], TensorWords) else Values
         ours = TORCH.get(name) or getattr(kind, name, None)
         if ours is None:
             raise TypeMismatchError(f"torch.{name} of an array of Values is not supported; use its methods, or sv.nn")
         return ours(*args, **named)
+
+    @classmethod
+    def of_tensor(cls, x: Any) -> Any:
+        """Return a tensor of PyTorch as an array of this kind."""
+        return row_of(x.detach().cpu().numpy())
 
     def matmul(self, other: Any) -> Any:
         """Return ``self @ other``."""
@@ -123,7 +131,7 @@ class TensorWords(Many):
         self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
     ) -> Any:
         """Return the square root of :meth:`var`."""
-        return self.var(dim, unbiased, keepdim, correction=correction, **numpy).sqrt()
+        return _root(self.var(dim, unbiased, keepdim, correction=correction, **numpy))
 
     def argmax(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         """Return the index of the largest number, or the indices along `dim`."""
@@ -141,15 +149,15 @@ class TensorWords(Many):
         """Return the logarithms of :meth:`softmax`."""
         return each_lane(self, functions.log_shares, "log_softmax", last(self, dim, "log_softmax"))
 
-    def norm(self, p: float = 2, dim: Any = None, keepdim: bool = False) -> Any:
+    def norm(self, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Any:
         """Return the root of the sum of squares of all numbers, or along `dim`; with `p` 1 the sum of absolutes."""
+        p = 2 if p in ("fro", None) else p
         if p not in (1, 2):
             raise InputError(f".norm(p): p must be 1 or 2, got {shown(p)}")
         numbers = self.as_values()
         if p == 1:
             return numbers.abs().sum(dim, keepdim)
-        squares = numbers.square().sum(dim, keepdim)
-        return functions.sqrt(functions.where(squares, squares, 1.0)) * (squares > 0)  # the gradient at 0 is 0
+        return _root(numbers.square().sum(dim, keepdim))
 
     # ---- shapes
 
@@ -316,6 +324,11 @@ class Extremes:
 
     def __getitem__(self, index: int) -> Any:
         return (self.values, None if index in (0, -2) else self.indices)[index]
+
+
+def _root(squares: Any) -> Any:
+    """Return the square root; its gradient at 0 is 0, as in PyTorch's ``norm`` and ``std``."""
+    return functions.sqrt(functions.where(squares, squares, 1.0)) * (squares > 0)
 
 
 def like(array: Any, items: list[Any], shape: Sequence[int]) -> Any:

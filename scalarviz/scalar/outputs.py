@@ -7,7 +7,7 @@ Values. ``backward`` walks from a loss to the calls of modules, each of which kn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, partialmethod
 from itertools import count
 from math import prod
 from typing import Any, ClassVar
@@ -41,6 +41,12 @@ from .value import Value
 Array = NDArray[Any]
 REAL = np.dtype(np.float64)
 COMPARISONS = ("lt", "le", "gt", "ge")
+COMPARED = {"eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less", "ne": "not_equal"}
+UFUNCS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "pow": np.power, "matmul": np.matmul,
+    **{name: getattr(np, ufunc) for name, ufunc in COMPARED.items()},
+}  # fmt: skip
+"""NumPy's functions of Python's operators."""
 STEPS = ("ceil", "floor", "rint", "round", "sign", "trunc")
 """NumPy's functions whose derivative is 0 wherever it exists."""
 
@@ -92,7 +98,16 @@ def taped(numbers: Any, made: Made | None) -> Outputs:
 
 def plain(x: Any) -> Array:
     """Return the numbers alone."""
-    return np.ndarray.view(x, np.ndarray) if isinstance(x, np.ndarray) else np.asarray(x)
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return np.ndarray.view(x, np.ndarray)
+    if isinstance(x, Many):
+        return np.asarray(x.as_values().data)
+    return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
+
+
+def untracking() -> bool:
+    """Return whether no gradient is wanted: under ``sv.no_grad``, or PyTorch's."""
+    return tracing.untracking() or not tracing.torch_tracks()
 
 
 def _operand(x: Any) -> tuple[Any, Made | None]:
@@ -105,7 +120,7 @@ def _operand(x: Any) -> tuple[Any, Made | None]:
         values = x.as_values()
         flat = values.ravel().tolist()
         return values.data, Made((), partial(_end, lambda upstream: dot(upstream.ravel().tolist(), flat).backward()))
-    return (x if type(x) in (float, int) else np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)), None
+    return (x if type(x) in (float, int) else np.array(plain(x))), None  # a copy: a batch's memory may be used again
 
 
 def _end(backward: Callable[[Any], object], upstream: Array) -> tuple[()]:
@@ -135,7 +150,7 @@ def _computed(
     except ValueError:
         shapes = " and ".join(str(np.shape(x)) for x in numbers)
         raise InputError(f"outputs of a batch: NumPy cannot combine the shapes {shapes}") from None
-    if tracing.untracking() or all(made is None for _, made in given):
+    if untracking() or all(made is None for _, made in given):
         return taped(found, None)
     rules = zip(given, pulls(*numbers, found), strict=True)
     alive = [(made, np.shape(x), rule) for (x, made), rule in rules if made is not None and rule is not None]
@@ -190,6 +205,10 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
     def item_value(self) -> Any:
         return self
 
+    @classmethod
+    def of_tensor(cls, x: Any) -> Any:
+        return taped(plain(x), None)
+
     # ---- operations
 
     def each(self, name: str, *operands: Any) -> Any:
@@ -237,7 +256,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
             return [np.bincount(flat, upstream.ravel(), prod(shape)).reshape(shape)]
 
         numbers = plain(self).ravel()[flat].reshape(np.shape(places))
-        made = None if self._made is None or tracing.untracking() else Made((self._made,), pull)
+        made = None if self._made is None or untracking() else Made((self._made,), pull)
         return taped(numbers, made)
 
     def __getitem__(self, index: Any) -> Any:
@@ -292,6 +311,8 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     def _extremes(self, name: str, _: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
         sign = 1 if name == "max" else -1
+        if isinstance(dim, np.ndarray | Many) or hasattr(dim, "detach"):  # torch.max(a, b)
+            return self.each(f"{name}imum", self, dim)
         found = (self if sign > 0 else -self)._largest(name, dim, keepdim, numpy) * sign
         find = self.argmax if name == "max" else self.argmin
         return found if dim is None else Extremes(found, partial(find, dim, keepdim))
@@ -307,7 +328,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         numbers = np.moveaxis(plain(self), dim, -1)
         order = np.argsort(-numbers if largest else numbers, axis=-1, kind="stable")[..., :k]
         places = np.take_along_axis(np.moveaxis(plain(self._own_places()), dim, -1), order, -1)
-        return self._taken(np.moveaxis(places, -1, dim)), taped(np.moveaxis(order, -1, dim), None)
+        return Extremes(self._taken(np.moveaxis(places, -1, dim)), lambda: taped(np.moveaxis(order, -1, dim), None))
 
     def logsumexp(self, dim: Any, keepdim: bool = False) -> Any:
         gone = dimensions(self, dim, "logsumexp")
@@ -515,11 +536,15 @@ for _name in ("chunk", "expand", "flatten", "permute", "ravel", "reshape", "spli
 for _name in (*METHODS, "clamp"):
     setattr(Outputs, _name, getattr(Values, _name))
 for _name, _ in OPERATORS:  # y += 1 makes another array: the graph keeps the old one
-    setattr(Outputs, f"__i{_name}__", getattr(np.ndarray, f"__{_name}__"))
+    setattr(Outputs, f"__i{_name}__", partialmethod(UFUNCS[_name]))
 Outputs.view = _view  # type: ignore[method-assign,assignment]
 Outputs.dot = product  # type: ignore[method-assign,assignment]
 Outputs.product, Outputs.joined = staticmethod(product), staticmethod(joined)
-for _name in ("eq", "ge", "gt", "le", "lt", "ne"):
-    setattr(Outputs, _name, getattr(np.ndarray, f"__{_name}__"))
+for _name, _ufunc in UFUNCS.items():  # NumPy's own operators would leave the work to a tensor
+    setattr(Outputs, f"__{_name}__", partialmethod(_ufunc))
+for _name, _ in (*OPERATORS, ("matmul", "")):
+    setattr(Outputs, f"__r{_name}__", partialmethod(lambda self, other, ufunc: ufunc(other, self), ufunc=UFUNCS[_name]))
+for _name in COMPARED:
+    setattr(Outputs, _name, getattr(Outputs, f"__{_name}__"))
 for _name in ("cumprod", "cumsum", "repeat", "sort", "trace"):  # NumPy's methods, which have no gradient here
     setattr(Outputs, _name, property(_missing))

@@ -8,6 +8,7 @@ a graph.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -23,10 +24,16 @@ It is empty nearly always, which is all that operations check then.
 """
 
 
+def torch_tracks() -> bool:
+    """Return whether PyTorch computes gradients in this thread; True if it is not loaded."""
+    torch = sys.modules.get("torch")
+    return torch is None or bool(torch.is_grad_enabled())
+
+
 class Recorder:
     """The data that a recording collects beside the graph."""
 
-    __slots__ = ("calls", "classes", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
+    __slots__ = ("by_torch", "calls", "classes", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
 
     def __init__(self) -> None:
         self.taps: list[tuple[Any, list[Any]]] = []  # called modules and their results, in order
@@ -40,6 +47,7 @@ class Recorder:
         self.classes: list[tuple[Any, Any, int]] = []
         # if set: every called module with its inputs and its result
         self.calls: list[tuple[Any, list[Any], Any]] | None = None
+        self.by_torch = torch_tracks()  # what PyTorch's `no_grad` said when the recording began
 
 
 class Untracking:

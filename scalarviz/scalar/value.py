@@ -409,7 +409,10 @@ class _Untracked(tuple[Value, ...]):
 UNTRACKED = _Untracked()
 """The parents of a number that was computed under ``sv.no_grad``."""
 
-LEFT = "a symbolic Value is used outside its recording; use the numbers of the Run, or call the model again"
+LEFT = (
+    "a symbolic Value is used outside its recording; return it from forward, use the numbers of the Run, or call the "
+    "model again"
+)
 
 
 class Symbol(Value):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +50,9 @@ def random_states() -> dict[str, tuple[Any, ...]]:
     """Return the states of the shared generators `random` and ``np.random``."""
     state: Any = np.random.get_state(legacy=False)
     legacy = state["state"]
-    return {"random": random.getstate(), "np.random": (legacy["pos"], bytes(legacy["key"]), state["has_gauss"])}
+    torch = sys.modules.get("torch")
+    more = {} if torch is None else {"torch": (torch.get_rng_state().numpy().tobytes(),)}
+    return {**more, "random": random.getstate(), "np.random": (legacy["pos"], bytes(legacy["key"]), state["has_gauss"])}
 
 
 MOST = 1 << 32

@@ -4,6 +4,7 @@ import gc
 import warnings
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -190,6 +191,160 @@ def test_a_forward_is_recorded_once_and_again_when_what_it_reads_changes(monkeyp
     assert len(made) <= 4
 
 
+class Reads(nn.Module):
+    """Its forward reads a number in the way of a test."""
+
+    scale = 1.0
+
+    def __init__(self, held=None):
+        self.layer, self.held, self.seen = nn.Linear(3, 2, seed=0), held, 0
+
+    def forward(self, x):
+        return self.layer(x) * self.number()
+
+    def number(self):
+        return self.held.scale
+
+
+class ReadsItsClass(Reads):
+    def number(self):
+        return self.scale
+
+
+class ReadsATensor(Reads):
+    def number(self):
+        return float(self.held[0])
+
+
+class Draws(Reads):
+    def number(self):
+        return float(self.held.normal())
+
+
+HOLDER = SimpleNamespace(scale=1.0)
+
+
+class ReadsAGlobal(Reads):
+    def number(self):
+        return _scale_of_the_holder()
+
+
+def _scale_of_the_holder():
+    return HOLDER.scale
+
+
+def _set(holder, number):
+    holder.scale = number
+
+
+KINDS = {
+    "an object": (lambda torch: Reads(SimpleNamespace(scale=1.0)), lambda net, k: _set(net.held, k)),
+    "its class": (lambda torch: ReadsItsClass(), lambda net, k: _set(ReadsItsClass, k)),
+    "a tensor": (lambda torch: ReadsATensor(torch.ones(1)), lambda net, k: net.held.fill_(k)),
+    "a global object": (lambda torch: ReadsAGlobal(), lambda net, k: _set(HOLDER, k)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_a_forward_reads_may_change_between_calls(name, torch):
+    make, change = KINDS[name]
+    net, x = make(torch), np.ones((2, 3))
+    rows = np.asarray(net.layer(x))
+    for number in (1.0, 2.0, 3.0):
+        change(net, number)
+        np.testing.assert_allclose(net(x), number * rows)
+    change(net, 1.0)
+
+
+def test_drawn_numbers_are_new_in_each_call_and_attributes_that_are_not_read_record_nothing(monkeypatch):
+    net, x = Draws(np.random.default_rng(0)), np.ones((2, 3))
+    assert len({float(net(x)[0, 0]) for _ in range(4)}) == 4
+    made, trace, other = [], nn._batch.trace, Reads(SimpleNamespace(scale=1.0))
+    monkeypatch.setattr(nn._batch, "trace", lambda *given: made.append(0) or trace(*given))
+    for epoch in range(4):
+        other.seen = epoch
+        other(x)
+    assert len(made) == 1
+
+
+class Two(nn.Module):
+    def __init__(self):
+        self.body, self.a, self.b = nn.Linear(3, 3, seed=0), nn.Linear(3, 1, seed=1), nn.Linear(3, 1, seed=2)
+
+    def forward(self, x):
+        h = self.body(x)
+        return self.a(h), {"b": self.b(h)}
+
+
+def test_only_what_the_loss_comes_from_gets_a_gradient():
+    net, x = Two(), np.ones((4, 3))
+    for _ in range(2):
+        net.zero_grad()
+        a, rest = net(x)
+        a.square().mean().backward()
+        assert (net.body.weight.has_grad, net.a.weight.has_grad, net.b.weight.has_grad) == (True, True, False)
+    a, rest = net(x)
+    (a.detach() + rest["b"]).sum().backward()
+    assert net.b.weight.has_grad
+
+
+class Focal(nn.Module):
+    def __init__(self):
+        self.mse = nn.MSELoss()
+
+    def forward(self, outputs, targets):
+        return self.mse(outputs, targets) + F.l1_loss(outputs, targets)
+
+
+def test_words_of_tutorials(torch):
+    net, x, y = nn.Linear(3, 3, seed=0), np.random.default_rng(0).normal(size=(4, 3)), np.ones((4, 3))
+    gradients = []
+    for loss in (lambda: F.mse_loss(y, net(x)), lambda: F.mse_loss(net(x), torch.tensor(y)),
+                 ((net(x) - torch.tensor(y)) ** 2).mean, ((torch.tensor(y) - net(x)) ** 2).mean,
+                 lambda: F.mse_loss(net(x), F.one_hot(np.zeros(4, int), 1) * y)):  # fmt: skip
+        net.zero_grad()
+        loss().backward()
+        gradients.append(np.array(net.weight.grad))
+    for found in gradients[1:]:
+        np.testing.assert_allclose(found, gradients[0])
+    assert Focal()(net(x), y).item() == pytest.approx(F.mse_loss(net(x), y).item() + F.l1_loss(net(x), y).item())
+    assert net(x).argmax(1).eq(torch.zeros(4).long()).sum() >= 0
+    assert (torch.ones(1, 4).double() @ net(x)).shape == (1, 3)
+    assert F.relu(1 - net(x).sum(-1)).mean().requires_grad
+    assert torch.max(net(x), net(x) * 2).shape == (4, 3)
+    assert torch.norm(net(x)).item() == pytest.approx(np.linalg.norm(np.asarray(net(x))))
+    assert net(x).topk(2, 1).values.shape == net(x).topk(2, 1).indices.shape == (4, 2)
+    (net(x) * 0).std().backward()
+    assert np.isfinite(net.weight.grad).all()
+    with torch.no_grad():
+        assert not net(x).requires_grad
+
+
+class Quiet(nn.Module):
+    def __init__(self, torch):
+        self.layer, self.torch = nn.Linear(3, 2), torch
+
+    def forward(self, x):
+        with self.torch.no_grad():
+            return self.layer(x)
+
+
+def test_pytorchs_no_grad_inside_forward_is_refused(torch):
+    with pytest.raises(InputError, match=r"h\.detach\(\)"):
+        Quiet(torch)(np.ones((2, 3)))
+
+
+def test_the_memory_of_a_batch_may_be_used_again():
+    net, batch = nn.Linear(3, 1, seed=0), np.ones((4, 3))
+    for _ in range(2):
+        net.zero_grad()
+        batch[:] = 1.0
+        outputs = net(batch) * batch
+        batch[:] = 100.0
+        outputs.sum().backward()
+        np.testing.assert_allclose(net.weight.grad, [[12.0] * 3])
+
+
 REFUSED = {
     "twice": (lambda net, x, y: _twice(nn.MSELoss()(net(x), y)), StateError, "second time"),
     "twice from one call": (lambda net, x, y: _both(net(x)), StateError, "second time"),
@@ -281,16 +436,24 @@ def test_what_cannot_be_recorded_is_computed_with_objects_and_said():
     np.testing.assert_allclose(found, net.a.weight.grad, rtol=1e-12)
 
 
-def test_a_network_behind_an_operation_gets_its_gradient_by_objects(torch):
-    ours, theirs = (nn.Linear(3, 3), nn.Linear(3, 1)), (torch.nn.Linear(3, 3), torch.nn.Linear(3, 1))
+@pytest.mark.parametrize("between", ["{} * 2", "{}.tanh()", "torch.cat([{}, {}], 1)[:, :3]", "{}[:, [2, 0, 1]]", "{}"])
+def test_a_network_behind_an_operation_passes_the_gradient_on(between, torch):
+    def networks(space):
+        return space.Linear(3, 3), space.Sequential(space.Linear(3, 4), space.BatchNorm1d(4), space.Tanh())
+
+    ours, theirs = networks(nn), networks(torch.nn)
     for one, two in zip(ours, theirs, strict=True):
         two.double().load_state_dict({name: torch.tensor(np.asarray(part)) for name, part in one.state_dict().items()})
-    x = np.random.default_rng(0).normal(size=(4, 3))
-    with pytest.warns(RuntimeWarning, match="computed from the outputs"):
-        ours[1](ours[0](x).tanh() * 2).square().mean().backward()
-    theirs[1](theirs[0](torch.tensor(x)).tanh() * 2).square().mean().backward()
+    x = np.random.default_rng(0).normal(size=(5, 3))
+    for _ in range(2):
+        for nets, given in ((ours, x), (theirs, torch.tensor(x))):
+            h = eval(between.replace("{}", "h"), {"h": nets[0](given), "torch": torch})
+            (nets[1](h).square().mean() + nets[0](given).sum()).backward()
     for one, two in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one.weight.grad, two.weight.grad.numpy(), rtol=1e-10)
+        for (name, mine), its in zip(one.named_parameters(), two.parameters(), strict=True):
+            np.testing.assert_allclose(mine.grad, its.grad.numpy(), rtol=1e-8, atol=1e-12, err_msg=name)
+        for name, tensor in two.state_dict().items():
+            np.testing.assert_allclose(one.state_dict()[name], tensor.numpy(), rtol=1e-10, err_msg=name)
 
 
 def test_objects_for_too_many_nodes_are_refused(monkeypatch):
