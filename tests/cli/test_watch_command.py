@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import process
+from kit.commands import page_of, process
 from scalarviz.run.sources.script_hooks import OnHost, hooks
 
 NETWORK = """
@@ -248,7 +248,7 @@ def test_single_values_are_found_by_their_names(cli, script, tmp_path):
 
 ENDS = {  # what the script does after its steps: exit code, what is said
     "import sys; sys.exit(3)": (3, ""),
-    "import sys; sys.exit('no data')": (1, "no data\n"),
+    "import sys; sys.exit('\\x1b[31mno data')": (1, "\x1b[31mno data\n"),
     "def f():\n    return {}['missing']\nf()": (1, 'Traceback (most recent call last):\n  File "{}", line '),
     "import signal; signal.raise_signal(signal.SIGINT)": (130, "interrupted; the frames so far are kept"),
     "raise KeyboardInterrupt": (130, "interrupted; the frames so far are kept"),
@@ -258,9 +258,10 @@ ENDS = {  # what the script does after its steps: exit code, what is said
 @pytest.mark.parametrize("end", ENDS)
 def test_however_it_ends_its_exit_code_and_its_record_are_kept(cli, script, tmp_path, end):
     code, said = ENDS[end]
-    path = script(LOOSE + end)
-    result = cli("watch", "--recording", "a.svz", path)
+    path = script(f"{LOOSE}print('runs', __file__)\n{end}")
+    result = cli("watch", "--recording", "a.svz", path.relative_to(tmp_path))
     assert result.code == code
+    assert result.out.endswith(f"runs {path}\n")
     assert said.format(path) in result.err
     assert "runpy" not in result.err
     with sv.load_recording(tmp_path / "a.svz") as recorded:
@@ -305,6 +306,26 @@ def test_a_syntax_error_is_pythons(cli, script):
     assert f'  File "{path}", line 1\n' in result.err
     assert "SyntaxError" in result.err
     assert "Traceback" not in result.err
+
+
+def test_a_shape_that_changes_ends_the_record_and_says_so(cli, script, tmp_path, torch):
+    grown = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+rule = torch.optim.SGD(net.parameters(), 0.1)
+for k in range(6):
+    if k == 3:
+        net[1] = torch.nn.Linear(3, 4)
+    net(torch.ones(1, 2)).sum().backward()
+    rule.step()
+print("on")
+"""
+    result = cli("watch", "--recording", "a.svz", "--html", "a.html", script(grown))
+    assert (result.code, result.out) == (0, "on\n")
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        assert (recorded.complete, [*recorded.steps]) == (True, [0, 1, 2, 3])
+        assert "'1.weight' changed from (1, 3) to (4, 3)" in recorded.frame(-1).stopped_by
+    assert "changed from (1, 3) to (4, 3)" in page_of(tmp_path / "a.html")["about"]["line"]
 
 
 def test_two_networks_are_watched_by_their_names_and_what_lies_elsewhere_is_said(cli, script, tmp_path, torch):

@@ -541,7 +541,7 @@ class WatchedChanges(Changes):
 
     def _look(self, frame: Frame, kept: bool, found: list[Item]) -> FrameItem:
         cells: dict[str, Cell] = {"loss": number(frame.loss), "lr": number(frame.lr), "batch": 0, "optimizer": "",
-                                  "edited": 0, "stopped": ""}  # fmt: skip
+                                  "edited": 0, "stopped": clean(self._watched.over)}  # fmt: skip
         place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
         gradient = frame.gradient if self.wanted["gradients"] else None
         moved = frame.update if self.wanted["updates"] else None
