@@ -168,7 +168,8 @@ class Follower:
         if self.watched is None:
             return code or fail(
                 f"{self.name}: nothing was trained: no PyTorch optimiser made a step, and no class with backward, + "
-                "and * changed its weights. For a network of scalarviz write sv.show(run) in the script"
+                "and * changed its weights: numbers in an attribute data (or as float(value)), gradients in an "
+                "attribute grad. For a network of scalarviz write sv.show(run) in the script"
             )
         if self._failed:
             return code or self._failed

@@ -1,6 +1,7 @@
 """`scalarviz watch`: a script runs as it is, and what is recorded of it are the numbers that it has without us."""
 
 import builtins
+import functools
 import json
 import sys
 
@@ -234,8 +235,23 @@ def test_a_class_value_of_the_scripts_own_is_followed(cli, script, tmp_path):
         assert recorded.about.name == "model"
 
 
-def test_single_values_are_found_by_their_names(cli, script, tmp_path):
-    result = cli("watch", "--recording", "a.svz", script(LOOSE))
+WORDS = {  # what a class calls its numbers and gradients, and what else it has
+    "usual": {}, "others": {"data": "v", "grad": "gradient"},
+    "a count": {"data": "v", "self.data, self.grad": "self.uses = 0; self.data, self.grad"},
+    "a float": {"data": "_v", "def __add__": "def __float__(self): return self.data\n\n    def __add__",
+                "self.data, self.grad": "self.rate = 0.5; self.data, self.grad"},
+    "slots": {"data": "v", "class Value:": "class Value:\n    __slots__ = 'data', 'grad', '_prev', '_backward'"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_single_values_are_found_by_their_names(cli, script, tmp_path, words):
+    def said(text):
+        return functools.reduce(lambda done, pair: done.replace(*pair), reversed(WORDS[words].items()), text)
+
+    path = script(said(LOOSE))
+    (path.parent / "engine.py").write_text(said(ENGINE))
+    result = cli("watch", "--recording", "a.svz", path)
     wanted = [[0.5, 0.0], *([float(x) for x in line.split()] for line in result.out.splitlines())]
     with sv.load_recording(tmp_path / "a.svz") as recorded:
         assert sorted(tensor.name for tensor in recorded.tensors) == ["b", "w"]
@@ -243,6 +259,9 @@ def test_single_values_are_found_by_their_names(cli, script, tmp_path):
             {t.name: float(t.of(frame.values)) for t in recorded.tensors} for frame in map(recorded.frame, range(4))
         ]
         np.testing.assert_allclose([[one["w"], one["b"]] for one in found], wanted, rtol=1e-6)
+        slopes = -np.diff(np.array(wanted), axis=0) / 0.1
+        steps = [{t.name: float(t.of(recorded.frame(k).gradient)) for t in recorded.tensors} for k in range(1, 4)]
+        np.testing.assert_allclose([[one["w"], one["b"]] for one in steps], slopes, rtol=1e-4)
         assert len(recorded) == 4
 
 
@@ -284,7 +303,7 @@ REFUSED = {
     ("--every", "3", "{}"): "--recording",
     ("--recording", "a.txt", "{}"): ".svz",
     ("--nothing", "{}"): "--nothing",
-    ("--html", "a.html", "{}"): "nothing was trained",
+    ("--html", "a.html", "{}"): "attribute data (or as float(value))",
     ("{}", "--html", "a.html"): "put it before",
 }
 
@@ -295,7 +314,7 @@ def test_what_cannot_be_watched_is_said(cli, script, arguments, tmp_path):
     result = cli("watch", *(one.format(path) for one in arguments))
     assert result.code == 2
     assert REFUSED[arguments] in result.err
-    assert ("ran" in result.out) == (REFUSED[arguments] in ("nothing was trained", "put it before"))
+    assert ("ran" in result.out) == (REFUSED[arguments] in ("attribute data (or as float(value))", "put it before"))
     assert not [one.name for one in tmp_path.iterdir() if one.name != "scripts"]
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from functools import partial, wraps
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
+from numbers import Real
+from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -265,6 +267,8 @@ class ValueHooks:
         self._weights = dict[str, NDArray[Any]]()  # arrays of objects
         self._now = dict[str, NDArray[np.float64]]()  # the watched arrays
         self._gradients = dict[str, NDArray[np.float64]]()
+        self._get_number: Callable[[Any], Any] = float  # of one Value, see `_getters`
+        self._get_gradient: Callable[[Any], Any] = float
         self._loss: float | None = None
         self._report_step: ReportStep | None = None
         self._in_backward = False
@@ -322,21 +326,45 @@ class ValueHooks:
             for path, values in _arrays(thing, kind).items():
                 self._weights[f"{name}.{path}".strip(".") if len(found) > 1 or not path else path] = values
         if self._weights:
-            self._now = {name: _read(values, "data") for name, values in self._weights.items()}
+            self._get_number, self._get_gradient = _getters(next(iter(self._weights.values())).flat[0])
+            self._now = self._read(self._get_number)
             self._report_step = self._begin(self._now, found[0][0] if len(found) == 1 else "weights", None)
 
     def _after(self, value: Any) -> None:
-        self._gradients = {name: _read(values, "grad") for name, values in self._weights.items()}
+        self._gradients = self._read(self._get_gradient)
         with suppress(TypeError, ValueError):
-            self._loss = float(value.data)
+            self._loss = float(self._get_number(value))
 
     def _step(self) -> None:
-        new = {name: _read(values, "data") for name, values in self._weights.items()}
+        new = self._read(self._get_number)
         if self._report_step is None or all(np.array_equal(new[name], self._now[name], equal_nan=True) for name in new):
             return
         for name, numbers in new.items():
             self._now[name][...] = numbers
         self._report_step(grads=self._gradients, loss=self._loss)
+
+    def _read(self, get: Callable[[Any], Any]) -> dict[str, NDArray[np.float64]]:
+        found = dict[str, NDArray[np.float64]]()
+        for name, values in self._weights.items():
+            flat = [np.asarray(get(one), np.float64) for one in values.ravel()]
+            found[name] = np.stack(flat).reshape((*values.shape, *flat[0].shape))
+        return found
+
+
+def _getters(value: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return what reads the number and the gradient of a Value.
+
+    The number is `data`, ``float(value)`` or the first attribute with a float; the gradient is an attribute with
+    "grad" in its name. TypeError if one is missing.
+    """
+    held = [name for name, x in _attributes(value).items() if isinstance(x, Real | np.ndarray)]
+    held.sort(key=lambda name: isinstance(getattr(value, name), int))  # an int may be a count or a flag
+    slopes = [name for name in ("grad", *held) if "grad" in name and hasattr(value, name)]
+    numbers = [name for name in ("data", *held) if "grad" not in name and hasattr(value, name)]
+    if not slopes or not (numbers or hasattr(value, "__float__")):
+        raise TypeError
+    by_name = "data" in numbers or not hasattr(value, "__float__")
+    return attrgetter(numbers[0]) if by_name else float, attrgetter(slopes[0])
 
 
 def _trained(kind: type, frame: FrameType | None) -> Iterator[tuple[str, Any]]:
@@ -379,9 +407,12 @@ def _values(x: Any, kind: type) -> Iterator[Any]:
 
 def _is_leaf(value: Any, kind: type) -> bool:
     """Return whether it was computed from no others."""
+    return not any(list(_values(one, kind)) for one in _attributes(value).values())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
     slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
-    held = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-    return not any(list(_values(one, kind)) for one in held)
+    return {**getattr(value, "__dict__", {}), **{name: getattr(value, name, None) for name in slots}}
 
 
 def _arrays(thing: Any, kind: type) -> dict[str, NDArray[Any]]:
@@ -413,11 +444,6 @@ def _stacked(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     if parts and all(one == shapes[0] for one in shapes) and all(len(shape) < 2 for shape in shapes[0].values()):
         return {path: np.stack([part[path] for part in parts]) for path in shapes[0]}
     return {f"{k}.{path}".strip("."): array for k, part in enumerate(parts) for path, array in part.items()}
-
-
-def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
-    flat = [np.asarray(getattr(one, attribute), np.float64) for one in values.ravel()]
-    return np.stack(flat).reshape((*values.shape, *flat[0].shape))
 
 
 def hooks(begin: BeginReports, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:
