@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from io import BufferedIOBase
 from math import prod
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
         raise unreadable(path, error) from None
 
 
-def _array(file: IO[bytes], path: StrPath, dimensions: int) -> NDArray[np.uint8]:
+def _array(file: BufferedIOBase, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     """Return the array, and read one byte more than the header states: a few bytes of gzip may hold many gigabytes."""
     wanted, head = bytes([0, 0, UBYTE, dimensions]), file.read(4 + 4 * dimensions)
     if head[:4] != wanted:

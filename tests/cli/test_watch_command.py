@@ -390,6 +390,31 @@ for _ in range(3):
 
 
 @pytest.mark.ci
+def test_a_loop_without_an_optimiser_is_recorded_like_any_other(tmp_path, script):
+    """In a process of its own: in this one, other tests have optimisers."""
+    source = NETWORK
+    for old, new in {
+        "    optimizer = torch.optim.Adam(net.parameters(), lr=0.05)\n": "",
+        "optimizer.zero_grad()": "[p.grad.zero_() for p in net.parameters() if p.grad is not None]",
+        "optimizer.step()": "with torch.no_grad(): [p.sub_(0.05 * p.grad) for p in net.parameters()]",
+    }.items():
+        assert old in source
+        source = source.replace(old, new)
+    assert process(tmp_path, "watch", "--recording", "a.svz", script(source)).code == 5
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        same(recorded, json.loads((tmp_path / "seen.json").read_text()), NAMES)
+        assert recorded.about.name == "net"
+
+
+@pytest.mark.filterwarnings("error", "ignore:`torch.jit:DeprecationWarning")
+def test_a_trace_meets_no_hook(cli, script, torch):
+    """PyTorch warns about code that it cannot trace."""
+    traced = NETWORK.replace("        keep()\n        seen", "        keep(); torch.jit.trace(net, x)\n        seen")
+    assert traced != NETWORK
+    assert cli("watch", "--recording", "a.svz", script(traced)).code == 5
+
+
+@pytest.mark.ci
 def test_a_compiled_network_is_followed_under_its_own_names(tmp_path, script):
     """In a process of its own: the compiler changes how Python runs, for as long as the process lives."""
     compiled = """

@@ -8,6 +8,7 @@ step, with the weights and their name in the script. After every step they call 
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib
 import os
 import sys
@@ -18,7 +19,7 @@ from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 from numbers import Real
 from operator import attrgetter
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -124,9 +125,12 @@ class TorchHooks(MetaPathFinder):
         self._coming: Any = None  # the optimiser whose first step has begun
         self._optimizer: Any = None  # the optimiser whose steps count
         self._other = False  # whether there is another one
+        self._by_hand = SimpleNamespace(param_groups=[{"params": list[Any]()}])  # stands for it in a loop without one
+        self._sums: list[Any] | None = None  # of the parameters of `_by_hand`, at the last backward
         self._loss: Any = None
         self._report_step: ReportStep | None = None
         self._gpu_parameters = dict[str, Any]()  # parameters on a GPU
+        self._grads = dict[str, Any]()  # of a loop without an optimiser, which may clear them before it is looked at
         self._undo = list[Callable[[], object]]()
 
     def install(self) -> None:
@@ -137,7 +141,8 @@ class TorchHooks(MetaPathFinder):
             sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
-        """Remove every hook."""
+        """Remove every hook, and count the last step of a loop without an optimiser."""
+        self._count_by_hand()
         with suppress(ValueError):
             sys.meta_path.remove(self)
         while self._undo:
@@ -165,17 +170,21 @@ class TorchHooks(MetaPathFinder):
         steps: Any = importlib.import_module("torch.optim.optimizer")
         torch: Any = sys.modules["torch"]
         tensor, compiling = torch.Tensor, getattr(getattr(torch, "compiler", None), "is_compiling", bool)
-        backward = tensor.backward
+        backward, tracing = tensor.backward, torch.jit.is_tracing
 
         def unless_compiled(hook: Callable[..., None]) -> Callable[..., None]:
-            """Skip the hook under torch.compile, which refuses code that it cannot translate."""
-            return lambda *given: None if compiling() else hook(*given)
+            """Skip the hook under torch.compile, which refuses code that it cannot translate, or a trace."""
+            return lambda *given: None if compiling() or tracing() else hook(*given)
 
         @wraps(backward)
         def noted(loss: Any, *args: Any, **options: Any) -> Any:
+            self._count_by_hand(loss)
             self._loss = loss.detach() if loss.dim() == 0 else None
             self._start()  # inside a closure of an optimiser's step: the weights are still the old ones
-            return backward(loss, *args, **options)
+            done = backward(loss, *args, **options)
+            if self._optimizer is self._by_hand:
+                self._grads = {name: OnHost(p.grad.clone()) for name, p in self._named.items() if p.grad is not None}
+            return done
 
         tensor.backward = noted
         self._undo += [
@@ -209,9 +218,24 @@ class TorchHooks(MetaPathFinder):
             self._coming = optimizer
             if self._called:  # otherwise the step calls a closure, which calls the network
                 self._start()
+        elif self._optimizer is self._by_hand:
+            self._optimizer = optimizer
         elif optimizer is not self._optimizer and not self._other:
             self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._optimizer)]
             self._note("a second optimiser ({}) takes steps; scalarviz reads only the first ({})".format(*kinds))
+
+    def _count_by_hand(self, loss: Any = None) -> None:
+        """Count a step of a loop without an optimiser: the leaves of its loss have changed since the last backward."""
+        group = self._by_hand.param_groups[0]
+        if loss is not None and self._optimizer is None and self._sums is None and os.getpid() == self._process:
+            optimizers = sys.modules["torch"].optim.Optimizer
+            if not any(issubclass(type(one), optimizers) for one in gc.get_objects()):
+                group["params"] = _leaves(loss.grad_fn)
+                self._coming = self._by_hand if group["params"] else None
+        sums = [one.detach().sum().item() for one in group["params"]]
+        if self._optimizer is self._by_hand and sums != self._sums:
+            self._after_step(self._by_hand, None, None)
+        self._sums = sums
 
     def _start(self) -> None:
         """Follow the optimiser whose first step has begun, if any."""
@@ -227,10 +251,11 @@ class TorchHooks(MetaPathFinder):
             self._root, self._flow = roots[0], self._flow_of(roots[0])
         self._called.clear()
         names = vars(sys.modules["__main__"])
-        self._gpu_parameters = {
+        self._named = {
             f"{script_name(one, names)}.{name}" if len(roots) > 1 else name: p
-            for one in roots for name, p in one.named_parameters() if p.device.type not in ("cpu", "meta")
-        }  # fmt: skip
+            for one in roots for name, p in one.named_parameters()
+        } or {f"parameters.{k}": p for k, p in enumerate(optimizer.param_groups[0]["params"])}  # fmt: skip
+        self._gpu_parameters = {name: p for name, p in self._named.items() if p.device.type not in ("cpu", "meta")}
         if self._gpu_parameters:
             name = script_name(roots[0], names) if len(roots) == 1 else "networks"
             self._report_step = self._begin(self._copies("data"), name, None)
@@ -245,12 +270,25 @@ class TorchHooks(MetaPathFinder):
         self._start()
         if optimizer is self._optimizer and self._report_step is not None and os.getpid() == self._process:
             grads = {"grads": self._copies("grad")} if self._gpu_parameters else {}
+            grads = {"grads": self._grads} if optimizer is self._by_hand else grads
             self._report_step(loss=self._loss, lr=optimizer.param_groups[0].get("lr"), **grads)
 
     def _copies(self, part: str) -> dict[str, Any]:
         """Return parameters on a GPU, or their gradients, by name."""
         found = {name: getattr(one, part) for name, one in self._gpu_parameters.items()}
         return {name: OnHost(one) for name, one in found.items() if one is not None}
+
+
+def _leaves(node: Any) -> list[Any]:
+    """Return the parameters in the graph of a loss."""
+    found, waiting, seen = list[Any](), [node], {node, None}
+    while waiting:
+        one = waiting.pop()
+        found += [one.variable] if hasattr(one, "variable") and one.variable.device.type != "meta" else []
+        after = {other for other, _ in getattr(one, "next_functions", ())} - seen
+        seen |= after
+        waiting += after
+    return found
 
 
 # ---- A class with numbers and gradients, as in micrograd
