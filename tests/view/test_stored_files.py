@@ -123,6 +123,22 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
         stored_numbers(big)
 
 
+WHOLE = {"int64": [5000, [[7, 900]]], "int32": [5000, [3, 4]], "uint16": [5000], "bool": [[[True, False]]]}
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+def test_counts_and_tables_of_indices_are_no_weights(tmp_path, dtype):
+    weights = {"a.weight": drawn(2, 2), "b.weight": drawn(2).astype(np.float16), "c.weight": np.ones((2, 2), np.int8)}
+    others = {f"{k}.number": np.array(x, dtype) for k, x in enumerate(WHOLE[dtype])}
+    save_tensors(tmp_path / "a.safetensors", weights | others)
+    assert list(stored_numbers(tmp_path / "a.safetensors")) == list(weights)
+    assert stored_numbers(tmp_path / "a.safetensors", ["0.*"])["0.number"].dtype == dtype  # asked for
+    net = save_onnx(tmp_path / "a.onnx", "y = MatMul(x, a.weight)", {"a.weight": weights["a.weight"]} | others)
+    assert list(stored_numbers(net)) == ["a.weight"]
+    save_tensors(tmp_path / "b.safetensors", others)
+    assert list(stored_numbers(tmp_path / "b.safetensors")) == list(others)  # nothing else is there
+
+
 def test_other_files_are_refused(tmp_path):
     save_tensors(tmp_path / "a.safetensors", {"none": np.zeros((0, 3))})
     for name, content, says in (("txt", b"hello", "cannot show this file; allowed: .onnx, .safetensors"),

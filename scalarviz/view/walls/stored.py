@@ -19,7 +19,7 @@ from ...imported.building import named, node_path
 from ...imported.facts import MOVED, of_module
 from ...io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
 from ...io.matching import Match, matched
-from ...io.weights import entries_of, tensors_of
+from ...io.weights import DTYPES, entries_of, tensors_of
 from ...onnx.graph import Graph, Node
 from ...run.core.frame import Frame, Past, Tensor
 from ...run.panels import Histogram
@@ -75,7 +75,6 @@ def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> 
 # ---- `read_stored`: the arrays of a file, in display order.
 
 Array = NDArray[Any]
-Shapes = Mapping[str, tuple[int, ...]]
 
 MOST_NUMBERS = 32_000_000
 MOST_TENSORS = 1_000
@@ -83,6 +82,8 @@ BYTES = 80
 """Bytes that a picture needs for each number, alone or with its counterpart."""
 LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
+WEIGHED = ("float16", "float32", "float64", "int8", "uint8", *(kind for kind in DTYPES if "F" in kind), "I8", "U8")
+"""Types of weights by their names in NumPy and in safetensors; whole numbers of 8 bits are weights of small models."""
 
 
 class Read(NamedTuple):
@@ -112,11 +113,13 @@ def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
             modules = _names_of_modules(graph, own)
             called = {name: modules.get(name, name) for name in own}
             known = {called[name]: array for name, array in own.items()}
-            names = _chosen(path, {name: array.shape for name, array in known.items()}, only)
+            names = _chosen(
+                path, {name: (array.shape, array.dtype.name in WEIGHED) for name, array in known.items()}, only
+            )
             return Read({name: known[name] for name in names}, graph, called)
         case ".safetensors":
             entries = dict(sorted(entries_of(source).items(), key=lambda item: _natural(item[0])))
-            names = _chosen(path, {name: entry.shape for name, entry in entries.items()}, only)
+            names = _chosen(path, {name: (entry.shape, entry.kind in WEIGHED) for name, entry in entries.items()}, only)
             return Read(tensors_of(source, entries, names))
     raise FileFormatError(f"{path_text(path)}: cannot show this file; allowed: {listing(ENDINGS)}{_elsewhere(source)}")
 
@@ -170,14 +173,18 @@ def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, st
     return found
 
 
-def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
-    """Return the names to show; raise InputError if there are none or too many."""
-    sizes = {name: prod(shape) for name, shape in shapes.items()}
+def _chosen(path: StrPath, stored: Mapping[str, tuple[tuple[int, ...], bool]], only: Sequence[str]) -> list[str]:
+    """Return the names to show, given the shape of each and whether it may be a weight; InputError: none or too many.
+
+    Others are shown only where no weight is: they count, or are indices.
+    """
+    sizes = {name: prod(shape) for name, (shape, _) in stored.items()}
     names = [name for name, size in sizes.items()
              if size and (not only or any(fnmatchcase(name, pattern) for pattern in only))]  # fmt: skip
+    names = [name for name in names if stored[name][1]] or names
     if not names:
         what = f"none of its names matches {listing(map(shown, only))}" if only else "it holds no numbers"
-        some = f"; it has {listing(map(shown, list(shapes)[:5]))}" + ", ..." * (len(shapes) > 5) if shapes else ""
+        some = f"; it has {listing(map(shown, list(stored)[:5]))}" + ", ..." * (len(stored) > 5) if stored else ""
         raise InputError(f"{path_text(path)}: {what}{some}")
     count = sum(sizes[name] for name in names)
     if count > MOST_NUMBERS or len(names) > MOST_TENSORS:
