@@ -7,6 +7,7 @@ import onnx
 import pytest
 from safetensors.numpy import save_file
 
+import scalarviz as sv
 from kit.benches import pixels_of, said
 from kit.onnx_files import Made, drawn
 from scalarviz.errors import FileFormatError, InputError
@@ -95,6 +96,16 @@ def test_numbered_tensors_are_called_as_the_modules_of_their_nodes_call_them(tmp
     assert list(found) == ["l.scale.weight", "l.bn.weight", "l.bn.bias", "l.bn.running_mean", "l.bn.running_var",
                            "l.fc.weight", "l.fc.bias", "l.shift.bias"]  # fmt: skip
     assert all(np.array_equal(mine, wrote) for mine, wrote in zip(found.values(), stored.values(), strict=True))
+
+
+@pytest.mark.parametrize("names", ["/fc{}/MatMul /fc{}/Add", "_dense_{} Add{}", "MatMul_{} /fc{}/Add", "a.b.{} c.d.{}"])
+def test_view_names_tensors_as_a_loaded_network_does(tmp_path, names):
+    first, second = names.split()
+    nodes = "\n".join(f"m{k} = MatMul({x}, W{k}) @{first.format(k)}\n{y} = Add(m{k}, B{k}) @{second.format(k)}"
+                      for k, x, y in ((0, "x", "h"), (1, "h", "y")))  # fmt: skip
+    stored = {"W0": drawn(2, 3), "B0": drawn(3), "W1": drawn(3, 1), "B1": drawn(1)}
+    path = save_onnx(tmp_path / "n.onnx", nodes, stored)
+    assert list(stored_numbers(path)) == list(sv.load_onnx(path).state_dict())
 
 
 def test_a_tensor_that_a_node_copies_has_both_names_and_a_node_without_inputs_none(tmp_path):
@@ -240,8 +251,8 @@ def test_two_files_and_their_difference(net, weights, arrays):
 
 
 def test_files_that_share_nothing_or_their_name(net, weights, tmp_path):
-    for name in ("a", "b"):
-        save_tensors(tmp_path / f"{name}.safetensors", {f"{name}{k}": np.ones(1) for k in range(100)})
+    for name in ("a", "bb"):
+        save_tensors(tmp_path / f"{name[0]}.safetensors", {f"{name}{k}": np.ones(len(name)) for k in range(100)})
     with pytest.raises(InputError, match="nothing to compare") as caught:
         stored_subject([tmp_path / "a.safetensors", tmp_path / "b.safetensors"])
     assert len(str(caught.value)) < 400

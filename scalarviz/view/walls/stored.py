@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...checks import check_memory
 from ...errors import FileFormatError, InputError, listing, shown
-from ...imported.building import named, node_path
+from ...imported.building import named, node_path, valid_path
 from ...imported.facts import MOVED, of_module
 from ...io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
 from ...io.matching import Match, matched
@@ -160,13 +160,22 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 
 def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, str]:
-    """Return names for tensors that the exporter numbered: ``conv1.weight`` for an input of the node /conv1/Conv."""
+    """Return names for tensors that the exporter numbered: ``conv1.weight`` for an input of the node /conv1/Conv.
+
+    What is added to a product is the bias of its module, as in a loaded network.
+    """
     found, taken = dict[str, str](), set(arrays)
+    paths = {node.name: _module(node) for node in graph.nodes}
+    products = {name: node.name for node in graph.nodes for name in node.outputs
+                if node.operator == "MatMul" and not arrays.keys().isdisjoint(node.inputs)}  # fmt: skip
     for node in graph.nodes:
-        path = _module(node)
+        for product in (products[name] for name in node.inputs if name in products and node.operator == "Add"):
+            paths[node.name] = paths[product] = paths[product] or paths[node.name]
+    for node in graph.nodes:
+        path = paths[node.name]
         for name, role in zip(node.inputs, ROLES.get(node.operator, ()) if path else (), strict=False):
             if role and name in arrays and name not in found and not of_module(name):
-                new = f"{path}.{role}"
+                new = f"{valid_path(path)}.{role}"
                 if new not in taken:
                     found[name] = new
                     taken.add(new)
