@@ -26,7 +26,7 @@ from ...run.panels import Histogram
 from ...run.source import Abilities
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
-from ...run.sources.recording.file import clean
+from ...run.sources.recording.file import distinct
 from ..page.recording import names_of
 from ..shown.subject import Float, Subject, pair_subject
 from ..shown.subject import tensors_of as tensors_of_arrays
@@ -213,14 +213,7 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 
 def by_printed_names(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays under names that fit on a line; a name that is already used gets a number."""
-    found: dict[str, Array] = {}
-    for name, array in arrays.items():
-        line = short = clean(name, LONGEST_NAME).strip() or "(no name)"
-        number = 2
-        while line in found or (line != name and line in arrays):
-            line, number = f"{short} ({number})", number + 1
-        found[line] = array
-    return found
+    return {line: arrays[name] for name, line in distinct(arrays, LONGEST_NAME).items()}
 
 
 def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:
