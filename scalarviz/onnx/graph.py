@@ -37,7 +37,7 @@ class Node:
     """One operation."""
 
     operator: str  # the standard's name: "Conv"
-    inputs: tuple[str, ...]  # names of tensors; empty for one that is left out
+    inputs: tuple[str, ...]  # names of tensors; empty for one that is left out; last those that branches read
     outputs: tuple[str, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)  # those in the file
     name: str = ""  # the file's, or "Conv_3" by its position; unique

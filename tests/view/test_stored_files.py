@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 from safetensors.numpy import save_file
 
 import scalarviz as sv
@@ -148,6 +149,52 @@ def test_counts_and_tables_of_indices_are_no_weights(tmp_path, dtype):
     assert list(stored_numbers(net)) == ["a.weight"]
     save_tensors(tmp_path / "b.safetensors", others)
     assert list(stored_numbers(tmp_path / "b.safetensors")) == list(others)  # nothing else is there
+
+
+def branch(name, *nodes, **held):
+    """A branch that makes y; `held` are its initializers."""
+    ends = [helper.make_tensor_value_info(f"{name}_y", onnx.TensorProto.FLOAT, None)]
+    return helper.make_graph(list(nodes), name, [], ends, [numpy_helper.from_array(x, n) for n, x in held.items()])
+
+
+def chosen(name, weight, **held):
+    return branch(name, helper.make_node("MatMul", ["x", weight], [f"{name}_y"]), **held)
+
+
+ONE, TWO = drawn(2, 3), drawn(2, 3, seed=1)
+CONSTANT = helper.make_node("Constant", [], ["k"], value=numpy_helper.from_array(ONE))
+INSIDE = {  # a node from x and c to y, and the numbers that are in it or that it alone reads
+    "names outside": (("If", {"then_branch": chosen("a", "one"), "else_branch": chosen("b", "two")}),
+        {"two": TWO, "one": ONE}),
+    "initializers": (("If", {"then_branch": chosen("a", "w", w=ONE), "else_branch": chosen("b", "w", w=TWO)}),
+        {"n.else_branch.w": TWO, "n.then_branch.w": ONE}),
+    "a branch in a branch": (("If", {"then_branch": branch("a", CONSTANT, helper.make_node(
+        "If", ["c"], ["a_y"], then_branch=chosen("d", "k"), else_branch=chosen("e", "two"))),
+        "else_branch": chosen("b", "two")}), {"two": TWO, "n.then_branch.k": ONE}),
+    "a classifier": (("LinearClassifier", {"coefficients": ONE.ravel().tolist(), "intercepts": [0.5, 0.25],
+        "classlabels_ints": [0, 1]}), {"n.coefficients": ONE.ravel(), "n.intercepts": np.array([0.5, 0.25])}),
+    "trees": (("TreeEnsembleRegressor", {"nodes_values": [0.5, 0.0], "nodes_featureids": [0, 1]}),
+        {"n.nodes_values": np.array([0.5, 0.0])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_numbers_in_branches_and_attributes_are_named_and_read(tmp_path, kind):
+    (operator, attributes), numbers = INSIDE[kind]
+    domain = "" if operator == "If" else "ai.onnx.ml"
+    made = Made("N", 2)
+    made.nodes.append(helper.make_node(operator, ["c" if not domain else "x"], ["y"], "n", domain=domain, **attributes))
+    model = made.model()
+    model.graph.input.append(helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []))
+    model.graph.initializer.extend(numpy_helper.from_array(numbers[n], n) for n in ("one", "two") if n in numbers)
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    onnx.save(model, tmp_path / "n.onnx")
+    found = stored_numbers(tmp_path / "n.onnx")
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.astype(np.float32).tolist() for name, array in numbers.items()
+    }
+    items = stored_subject([tmp_path / "n.onnx"]).items
+    assert [item.operator for item in items if item.tensors] == [operator]
 
 
 def test_other_files_are_refused(tmp_path):

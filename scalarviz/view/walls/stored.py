@@ -108,7 +108,7 @@ def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
         case ".onnx":
             from ...onnx.reading import read_graph
 
-            graph = read_graph(source)
+            graph = _with_attributes(read_graph(source))
             own = _of_graph(graph)
             modules = _names_of_modules(graph, own)
             called = {name: modules.get(name, name) for name in own}
@@ -132,6 +132,19 @@ def _elsewhere(path: Path) -> str:
         ".html": "; open a page in a browser",
     }
     return said.get(path.suffix.lower(), "")
+
+
+def _with_attributes(graph: Graph) -> Graph:
+    """Return a graph whose nodes read the tensors and rows of floats in their attributes, as of a tree, as inputs."""
+    constants, nodes = dict(graph.constants), list[Node]()
+    for node in graph.nodes:
+        rows = {name: np.asarray(x) for name, x in node.attributes.items() if isinstance(x, np.ndarray)
+                or (node.domain and isinstance(x, tuple) and all(isinstance(one, float) for one in x))}  # fmt: skip
+        found = {f"{node.name}.{name}": array for name, array in rows.items()}
+        constants |= found
+        nodes.append(replace(node, inputs=(*node.inputs, *found)))
+    fixed = graph.fixed | (constants.keys() - graph.constants.keys())
+    return replace(graph, nodes=tuple(nodes), constants=constants, fixed=fixed)
 
 
 def _of_graph(graph: Graph) -> dict[str, Array]:
