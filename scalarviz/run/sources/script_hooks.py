@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from numbers import Real
 from operator import attrgetter
 from types import FrameType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,13 +225,14 @@ class TorchHooks(MetaPathFinder):
             self._note("a second optimiser ({}) takes steps; scalarviz reads only the first ({})".format(*kinds))
 
     def _count_by_hand(self, loss: Any = None) -> None:
-        """Count a step of a loop without an optimiser: the leaves of its loss have changed since the last backward."""
-        group = self._by_hand.param_groups[0]
+        """Count a step of a loop without an optimiser: its parameters have changed since the last backward."""
+        group, torch = self._by_hand.param_groups[0], cast(Any, sys.modules.get("torch"))
         if loss is not None and self._optimizer is None and self._sums is None and os.getpid() == self._process:
-            optimizers = sys.modules["torch"].optim.Optimizer
-            if not any(issubclass(type(one), optimizers) for one in gc.get_objects()):
-                group["params"] = _leaves(loss.grad_fn)
-                self._coming = self._by_hand if group["params"] else None
+            tensors, optimizers = ([one for one in gc.get_objects() if issubclass(type(one), kind)]
+                                   for kind in (torch.Tensor, torch.optim.Optimizer))  # fmt: skip
+            if not optimizers:
+                group["params"] = [p for p in tensors if p.is_leaf and p.requires_grad and p.device.type != "meta"]
+                self._coming = self._by_hand
         sums = [one.detach().sum().item() for one in group["params"]]
         if self._optimizer is self._by_hand and sums != self._sums:
             self._after_step(self._by_hand, None, None)
@@ -277,18 +278,6 @@ class TorchHooks(MetaPathFinder):
         """Return parameters on a GPU, or their gradients, by name."""
         found = {name: getattr(one, part) for name, one in self._gpu_parameters.items()}
         return {name: OnHost(one) for name, one in found.items() if one is not None}
-
-
-def _leaves(node: Any) -> list[Any]:
-    """Return the parameters in the graph of a loss."""
-    found, waiting, seen = list[Any](), [node], {node, None}
-    while waiting:
-        one = waiting.pop()
-        found += [one.variable] if hasattr(one, "variable") and one.variable.device.type != "meta" else []
-        after = {other for other, _ in getattr(one, "next_functions", ())} - seen
-        seen |= after
-        waiting += after
-    return found
 
 
 # ---- A class with numbers and gradients, as in micrograd
