@@ -119,7 +119,9 @@ def shown(x: object, most: int = 60) -> str:
         text = " ".join(repr(x).split())
     except Exception:  # a whole number of 5,000 digits, lists in lists in lists, a class with a bad __repr__
         return f"<{type(x).__name__}>"
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 4]}{text[-1]}..." if isinstance(x, str) else f"{text[: most - 3]}..."
 
 
 def typed(x: object) -> str:

@@ -18,7 +18,7 @@ from ..scalar.value import Value
 from .gradient import Attempt, Guess, answers, compared, differentiated, from_graph, points_of_operation, pulled
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
 from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, matching, registered, title_of
-from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
+from .report import CAUSE_TEXTS, SECONDS, CheckEnded, Report, run_check, wrong_report
 from .walks import check_class, check_walk
 
 
@@ -31,6 +31,7 @@ def backward(
     tolerance: float = 1e-5,
     seed: int = 0,
     hint: str = "",
+    seconds: float = SECONDS,
 ) -> Report:
     """Check the backward rule of one operation, or a walk back through whole graphs.
 
@@ -54,6 +55,8 @@ def backward(
         Seed of the 50 points, or graphs.
     hint : str
         The author's hint, shown from the second failing call in a row.
+    seconds : float
+        The most time for the pupil's code. Only a loop inside a C function, such as ``sum(count())``, is not stopped.
 
     Returns
     -------
@@ -80,7 +83,8 @@ def backward(
     title = name or title_of(op)
 
     same = ops.TABLE[name].value if name in ops.TABLE else ""  # the same under any name
-    return run_check("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
+    drawn = between, width, seed
+    return run_check("backward", title, hint, lambda: report_of(op, of, name, title, drawn), same, seconds)
 
 
 def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:

@@ -13,7 +13,7 @@ from ..errors import UnknownNameError, listing, shown
 from .answer import answer
 from .points import near
 from .pupil_code import numbers_outside
-from .report import CAUSE_TEXTS, Report
+from .report import CAUSE_TEXTS, SECONDS, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Exercise:
     slips: Mapping[Any, str] = field(default_factory=dict)
     hint: str = ""
 
-    def report(self, given: Any) -> Report:
+    def report(self, given: Any, seconds: float = SECONDS) -> Report:
         """Return the report of the check, without slips."""
         name = {"module": "like"}.get(self.check.__name__, "of")
         right = {} if self.right is None else {name: self.right}
-        return self.check(given, **right, hint=self.hint)
+        return self.check(given, **right, hint=self.hint, seconds=seconds)
 
 
 @explained(name="check.exercise")
-def exercise(number: str, given: Any, truth: Any = None) -> Report:
+def exercise(number: str, given: Any, truth: Any = None, *, seconds: float = SECONDS) -> Report:
     """Check an exercise of the lessons.
 
     Parameters
@@ -48,6 +48,8 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
         The pupil's answer; ``...`` is an empty one.
     truth : float or str, optional
         The right answer, if the notebook drew it at random.
+    seconds : float
+        The most time for the pupil's code.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
     if entry.check is answer:
         right = entry.right if truth is None else truth
         return answer(given, right, title=number, hint=entry.hint, slips=entry.slips)
-    report = entry.report(given)
+    report = entry.report(given, seconds)
     if report.state != "wrong":
         return report
     for slip, words in entry.slips.items():

@@ -18,7 +18,7 @@ from ..scalar.gradcheck import by_backward, repeatable
 from ..scalar.value import Value
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
 from .pupil_code import call_pupil, check_filled, inputs_of, matching, numbers_of, registered, title_of
-from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
+from .report import CAUSE_TEXTS, SECONDS, CheckEnded, Report, run_check, wrong_report
 from .walks import operations, partial_sums, shares, slopes_inside
 
 AGAIN = 5
@@ -34,6 +34,7 @@ def gradient(
     tolerance: float = 1e-5,
     seed: int = 0,
     hint: str = "",
+    seconds: float = SECONDS,
 ) -> Report:
     """Check slopes that were written by hand; without `of`, the gradients of a function of Values.
 
@@ -52,6 +53,8 @@ def gradient(
         Seed of the 50 points.
     hint : str
         The author's hint, shown from the second failing call in a row.
+    seconds : float
+        The most time for the pupil's code. Only a loop inside a C function, such as ``sum(count())``, is not stopped.
 
     Returns
     -------
@@ -72,7 +75,8 @@ def gradient(
     """
     hint, width = checked_options("check.gradient", hint, tolerance, seed)
     ends = bounds_of(between, "check.gradient")
-    return run_check("gradient", title_of(fn), hint, lambda: _gradient_report(fn, of, (ends, width, seed)))
+    drawn = ends, width, seed
+    return run_check("gradient", title_of(fn), hint, lambda: _gradient_report(fn, of, drawn), seconds=seconds)
 
 
 def _gradient_report(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, int]) -> Report:

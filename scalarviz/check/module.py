@@ -19,7 +19,7 @@ from ..scalar.value import Value
 from ..scalar.weight import Weight
 from .points import COUNT, Floats, checked_options, near
 from .pupil_code import call_pupil, check_filled
-from .report import CheckEnded, Report, run_check, wrong_report
+from .report import SECONDS, CheckEnded, Report, run_check, wrong_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ def module(
     tolerance: float = 1e-5,
     seed: int = 0,
     hint: str = "",
+    seconds: float = SECONDS,
 ) -> Report:
     """Check a module that a pupil wrote: its weights, its outputs, and the gradient of every weight.
 
@@ -111,6 +112,8 @@ def module(
         Seed of the 50 inputs and of the weights.
     hint : str
         The author's hint, shown from the second failing call in a row.
+    seconds : float
+        The most time for the pupil's code. Only a loop inside a C function, such as ``sum(count())``, is not stopped.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def module(
             for part, numbers in zip(oracle.parts, kept, strict=True):
                 part.data = numbers if isinstance(part, Parameter) else float(numbers)
 
-    return run_check("module", title, hint, find)
+    return run_check("module", title, hint, find, seconds=seconds)
 
 
 def _make_module(cls: Any, arguments: Sequence[Any]) -> CheckedModule:

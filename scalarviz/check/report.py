@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from html import escape
 from io import StringIO
+from itertools import takewhile
+from traceback import walk_stack
 from typing import Any, Literal
+
+from ..errors import InputError, shown
+from ..scalar.number import as_number
 
 CAUSE_TEXTS = {
     # of a slope
@@ -214,15 +222,53 @@ def forget() -> None:
     _misses.clear()
 
 
-def run_check(kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "") -> Report:
+SECONDS = 10.0
+"""The most seconds of a check while a pupil's code runs."""
+
+
+class _TooLongError(BaseException):
+    """Raised in a pupil's code, which may catch every Exception."""
+
+
+@contextmanager
+def _limited(title: str, seconds: float) -> Iterator[None]:
+    """End a block with CheckEnded if a pupil's code still runs in it after some seconds; a call into C ends first."""
+    this, over = threading.get_ident(), threading.Event()
+    thread, throw = ctypes.c_ulong(this), ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def watch() -> None:
+        wait = seconds
+        while not over.wait(min(wait, threading.TIMEOUT_MAX)):
+            wait, own = 0.1, walk_stack(sys._current_frames().get(this))  # again, because it may be caught
+            if any(not str(frame.f_globals.get("__name__")).startswith("scalarviz")
+                   for frame, _ in takewhile(lambda pair: pair[0].f_code is not run_check.__code__, own)):  # fmt: skip
+                throw(thread, ctypes.py_object(_TooLongError))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except _TooLongError:
+        raise CheckEnded("time", f"{title} ran for more than {seconds:g} s. Does a loop never end?") from None
+    finally:
+        over.set()
+        watcher.join()
+        throw(thread, None)
+
+
+def run_check(
+    kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "", seconds: float = SECONDS
+) -> Report:
     """Return the report of `find`, or of a CheckEnded; from the second failing call in a row with a hint.
 
     `kind` is the check, `hint` the author's own hint. Calls with the same `title` (or the same `same`, if given) belong
-    to one exercise.
+    to one exercise. A pupil's code may run for `seconds`.
     """
     printed = StringIO()
+    if not as_number(seconds, f"check.{kind}: seconds") > 0:
+        raise InputError(f"check.{kind}: seconds must be > 0, got {shown(seconds)}; try {SECONDS:g}")
     try:
-        with redirect_stdout(printed):
+        with redirect_stdout(printed), _limited(title, seconds):
             found = find()
     except CheckEnded as told:
         found = Report(title, told.state, told.lines, told.cause)

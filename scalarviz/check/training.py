@@ -15,7 +15,7 @@ from ..scalar.value import Value
 from ..scalar.weight import Weight
 from .points import COUNT, checked_options, near
 from .pupil_code import call_pupil, check_filled, inputs_of, title_of
-from .report import CheckEnded, Report, run_check, wrong_report
+from .report import SECONDS, CheckEnded, Report, run_check, wrong_report
 
 STEPS = 3
 
@@ -60,7 +60,7 @@ def problems(seed: int) -> list[Problem]:
 
 
 @explained(name="check.training")
-def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "") -> Report:
+def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check one step of gradient descent.
 
     Parameters
@@ -74,6 +74,8 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
         Seed of the 50 problems.
     hint : str
         The author's hint, shown from the second failing call in a row.
+    seconds : float
+        The most time for the pupil's code. Only a loop inside a C function, such as ``sum(count())``, is not stopped.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
         there = problems(seed)
         return _compared(title_of(step), there, [_pupil_weights(step, len(own), one) for one in there], width)
 
-    return run_check("training", title_of(step), hint, find)
+    return run_check("training", title_of(step), hint, find, seconds=seconds)
 
 
 def _pupil_weights(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .pictures import Outputs, check_heard, check_look, check_moment, plan_outpu
 from .recording import RunRecording, begin_recording, check_recording
 from .stop import Stop
 from .window import InWindow, wants_window
+
+if TYPE_CHECKING:
+    from ..run.panels import HeldOut, TestCurve
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
@@ -43,7 +46,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = built(loaded, options)
     options = settled(scene, options)
-    set_breakpoints(scene.run, options.break_on)
+    set_breakpoints(scene, options.break_on)
     check_moment(options, scene.run.steps)
     if tells_a_step(options) and options.at is not None:  # which ends the run
         options = options.model_copy(update={"steps": options.at - scene.run.steps})
@@ -300,6 +303,15 @@ def _loss(scene: Scene) -> tuple[float, str]:
     return Moment(scene.run.frame(), source).shown_loss(scene.whole_loss), source.facts.loss_of(scene.whole_loss)
 
 
+def _tested(run: Run, tests: Sequence[TestCurve | HeldOut]) -> float:
+    """Return the loss of the current weights on the first held-out data; NaN without any."""
+    from ..run.source import Moment, RunSource
+
+    moment = Moment(run.frame(), RunSource(run))
+    inputs, targets = tests[0].of(moment)
+    return moment.evaluate(inputs, targets) if len(inputs) else float("nan")
+
+
 def _number_words(number: float) -> str:
     """Return a count in full, any other number in four digits."""
     return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
@@ -309,8 +321,14 @@ AT_A_BREAKPOINT = 3
 """Exit code of a run without a window that stopped at a breakpoint."""
 
 
-def set_breakpoints(run: Run, conditions: Sequence[str]) -> None:
-    """Set a breakpoint for each condition; an ExpressionError names the flag."""
+def set_breakpoints(scene: Scene, conditions: Sequence[str]) -> None:
+    """Set a breakpoint for each condition on what the header shows; an ExpressionError names the flag."""
+    from ..run.panels import LossCurve
+
+    run = scene.run
+    tests = [panel.test for panel in scene.panels if isinstance(panel, LossCurve) and panel.test is not None]
+    run._losses = {"loss": lambda: _loss(scene)[0]} | ({"test_loss": lambda: _tested(run, tests)} if tests else {})
+    run._names = None
     for condition in conditions:
         try:
             run.break_on(condition)

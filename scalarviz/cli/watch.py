@@ -111,6 +111,7 @@ class Follower:
                     tell(**step)
                 except ScalarvizError as error:  # the script continues
                     say(f"{self.name}: {called} is no longer watched: {error}")
+                    watched.over = str(error)
                     tell = lambda **_: None  # noqa: E731
 
         return told
@@ -167,7 +168,8 @@ class Follower:
         if self.watched is None:
             return code or fail(
                 f"{self.name}: nothing was trained: no PyTorch optimiser made a step, and no class with backward, + "
-                "and * changed its weights. For a network of scalarviz write sv.show(run) in the script"
+                "and * changed its weights: numbers in an attribute data (or as float(value)), gradients in an "
+                "attribute grad. For a network of scalarviz write sv.show(run) in the script"
             )
         if self._failed:
             return code or self._failed
@@ -179,7 +181,8 @@ class Follower:
                 if code == 0:
                     with stop.while_window_open():
                         self.handle.wait()
-                return fail(GONE) if self.handle.display_lost else code or stop.code
+                failed = fail(GONE) if self.handle.display_lost else stop.code
+                return code or failed
             say(f"{self.name}: writing a picture instead of a window: {self._reason or 'it could not be opened'}")
             say(f"wrote {easel_of(self.name, self.options, self.watched).write(FOLDER / f'{self.name}.png', '')}")
             return code
@@ -187,19 +190,20 @@ class Follower:
 
 def run_script(script: Path, arguments: list[str]) -> int:
     """Run a file as ``python script arguments`` does; return its exit code. An uncaught error prints its traceback."""
+    whole = str(script.absolute())
     with _as_main(script, arguments):
         try:
-            runpy.run_path(str(script), run_name="__main__")
+            runpy.run_path(whole, run_name="__main__")
         except SystemExit as end:
             if end.code is None or isinstance(end.code, int):
                 return end.code or 0
-            say(str(end.code))
+            print(end.code, file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             say(f"{script.stem}: interrupted; the frames so far are kept")
             return INTERRUPTED
         except BaseException as error:
-            trace = _script_traceback(script, error.__traceback__)
+            trace = _script_traceback(whole, error.__traceback__)
             sys.excepthook(type(error), error.with_traceback(trace), trace)
             return 1
     return 0
@@ -217,8 +221,8 @@ def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
         os.chdir(folder)
 
 
-def _script_traceback(script: Path, trace: TracebackType | None) -> TracebackType | None:
+def _script_traceback(script: str, trace: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the entries before the script's own lines."""
-    while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
+    while trace is not None and trace.tb_frame.f_code.co_filename != script:
         trace = trace.tb_next
     return trace

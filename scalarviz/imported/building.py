@@ -192,7 +192,7 @@ class Names:
 
     def reserve_path(self, wanted: str) -> str:
         """Reserve the path `wanted`, or a similar one that is free and valid for attributes."""
-        parts = [self._part(part) for part in _SPLIT.split(wanted) if part] or ["layer"]
+        parts = [f"{part}_" if part in self.reserved else part for part in valid_path(wanted).split(".")]
         for k in range(len(parts)):  # nothing can be below a layer
             while ".".join(parts[: k + 1]) in (self.taken if k + 1 < len(parts) else self.taken | self.folders):
                 parts[k] += "_"
@@ -201,9 +201,11 @@ class Names:
         self.folders.update(".".join(parts[:k]) for k in range(1, len(parts)))
         return path
 
-    def _part(self, part: str) -> str:
-        part = _UNUSUAL.sub("_", _AROUND.sub("", part)).lstrip("_") or "layer"  # trailing ones are the file's
-        return f"{part}_" if part in self.reserved else part
+
+def valid_path(wanted: str) -> str:
+    """Return a dotted path of names that can be attributes."""
+    parts = [_UNUSUAL.sub("_", _AROUND.sub("", part)).lstrip("_") for part in _SPLIT.split(wanted) if part]
+    return ".".join(part or "layer" for part in parts) or "layer"  # trailing underscores are the file's
 
 
 def module_path(found: FoundLayer) -> str:

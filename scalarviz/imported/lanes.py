@@ -7,7 +7,7 @@ same results as alone. `Sides` are sizes that the file leaves open and that the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -214,6 +214,18 @@ TOLERANCE = 1e-3
 """Relative to the largest number of a tensor. Rounding in float32 is far smaller, another sample's numbers are not."""
 
 
+USUAL = (16, 64, 224)
+"""Sizes that are tried for open sides before they are suggested."""
+
+
+class RemediedError(InputError):
+    """An error with remedies: words, the graph and the sides (None: as given) of each. The first that works is told."""
+
+    def __init__(self, said: str, remedies: Iterable[tuple[str, Graph, Sides | None]]) -> None:
+        super().__init__(said)
+        self.remedies = remedies
+
+
 @dataclass(frozen=True)
 class Entry:
     """The form in which samples enter the graph."""
@@ -247,10 +259,11 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
         _check_entry(graph, found[-1])
     if missing:
         names = list(dict.fromkeys(missing))
-        raise InputError(
-            f"{graph.name!r}: the size of {listing(map(shown, names))} is not fixed; write "
-            f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or give batch= if it counts the samples"
-        )
+        whole = ({**sides, **dict.fromkeys(names, size)} for size in USUAL)
+        raise RemediedError(
+            f"{graph.name!r}: the size of {listing(map(shown, names))} is not fixed; give batch= if it counts the "
+            "samples, or the sizes in sides=", ((f"; sides={one} works", graph, one) for one in whole),
+        )  # fmt: skip
     return found
 
 

@@ -7,7 +7,8 @@ instead of all. Ids that a network gets as floats may be cast to whole numbers, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from typing import Any, Literal, NamedTuple
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..checks import text
-from ..errors import InputError, TypeMismatchError, listing, shown
+from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath
 from ..nn import Module
 from ..nn._state import matching
@@ -24,7 +25,7 @@ from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
 from .facts import MOVED, Facts, FoundLayer
-from .lanes import checked, entries, folded, output_axes, probe_sample
+from .lanes import RemediedError, checked, entries, folded, output_axes, probe_sample
 from .operators.table import SETTINGS, SIDES, Tensors, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
@@ -66,7 +67,7 @@ def check_supported(graph: Graph) -> None:
     found = [(node, supported(node, graph.opset)) for node in graph.nodes]
     if count := sum(bool(reason) for _, reason in found):
         said = f"{count:,} of {len(graph.nodes):,} nodes are not supported: {_nodes_text(found)}"
-        raise InputError(f"{graph.name!r}: {said}{_choice(graph, [node for node, reason in found if reason])}")
+        raise RemediedError(f"{graph.name!r}: {said}", _parts(graph, [node for node, reason in found if reason]))
 
 
 def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
@@ -81,10 +82,10 @@ def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
         if places and step.operator not in OF_SIDES:
             moving.update(step.outputs)
     if said := _nodes_text(found):
-        raise InputError(
+        raise RemediedError(
             f"{facts.graph.name!r}: some nodes need constants or shapes, but get numbers computed from data or "
-            f"weights: {said}"
-        )
+            f"weights: {said}", _parts(facts.graph, [node for node, reason in found if reason]),
+        )  # fmt: skip
 
 
 def _weight(node: Node, place: int, facts: Facts) -> bool:
@@ -226,16 +227,15 @@ def only(graph: Graph, output: str) -> Graph:
     return replace(graph, nodes=tuple(nodes[::-1]), inputs=inputs, outputs=(port,))
 
 
-def _choice(graph: Graph, refused: Sequence[Node]) -> str:
-    """Return advice about the parts of a graph that can be computed; empty if nothing useful is left."""
+def _parts(graph: Graph, refused: Sequence[Node]) -> Iterator[tuple[str, Graph, None]]:
+    """Yield the parts of a graph without refused nodes that have weights, as remedies."""
     names = [*(port.name for port in graph.outputs), *(name for node in refused for name in node.inputs)]
     for name in names:
         if any(name in node.outputs for node in graph.nodes):
-            part = only(graph, name).nodes
-            bad = any(node in refused or node.operator in NO_DERIVATIVE for node in part)
-            if not bad and any(node.operator in WEIGHED for node in part):
-                return f"; load_onnx(path, output={name!r}) loads only {shown(name)}, which does not need these nodes"
-    return ""
+            part = only(graph, name)
+            if not any(node in refused for node in part.nodes) and any(node.operator in WEIGHED for node in part.nodes):
+                said = f"; load_onnx(path, output={name!r}) loads only {shown(name)}, which does not need these nodes"
+                yield said, part, None
 
 
 class Loaded(NamedTuple):
@@ -264,6 +264,15 @@ def loaded(
         return _loaded(graph, batch, sides)
     except MemoryError:
         raise InputError(f"{graph.name!r}: too little memory for the network; close other programs") from None
+    except RemediedError as error:
+        works = (words for words, part, whole in error.remedies if _loads(part, batch, whole or sides))
+        raise InputError(f"{error}{next(works, '')}") from None
+
+
+def _loads(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> bool:
+    with suppress(ScalarvizError, MemoryError):
+        return bool(_loaded(graph, batch, sides))
+    return False
 
 
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:

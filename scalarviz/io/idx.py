@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from io import BufferedIOBase
 from math import prod
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from .atomic import StrPath, as_path, check_source, unreadable
 UBYTE = 0x08
 GZIP = b"\x1f\x8b"
 LARGEST = 2**31
-"""The most bytes to read: the sides in a damaged file may be any numbers."""
+"""Too many bytes: the sides in a damaged file may be any numbers."""
 
 
 def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
@@ -37,26 +38,34 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
         with source.open("rb") as plain:
             zipped = plain.read(2) == GZIP
             plain.seek(0)
-            data = (gzip.GzipFile(fileobj=plain) if zipped else plain).read(LARGEST)
+            return _array(gzip.GzipFile(fileobj=plain) if zipped else plain, path, dimensions)
     except EOFError:
         raise FileFormatError(f"{path} is cut short: its gzip stream has no end") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise FileFormatError(f"{path} is damaged: {error}") from None
     except OSError as error:
         raise unreadable(path, error) from None
-    wanted, begin = bytes([0, 0, UBYTE, dimensions]), 4 + 4 * dimensions
-    if data[:4] != wanted:
+
+
+def _array(file: BufferedIOBase, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
+    """Return the array, and read one byte more than the header states: a few bytes of gzip may hold many gigabytes."""
+    wanted, head = bytes([0, 0, UBYTE, dimensions]), file.read(4 + 4 * dimensions)
+    if head[:4] != wanted:
         raise FileFormatError(
             f"{path} is not an IDX file of unsigned bytes with {dimensions} dimension{'s' if dimensions > 1 else ''}: "
-            f"the first bytes must be {wanted.hex(' ')}, got {data[:4].hex(' ') or 'an empty file'}"
+            f"the first bytes must be {wanted.hex(' ')}, got {head[:4].hex(' ') or 'an empty file'}"
         )
-    if len(data) < begin:
+    if len(head) < 4 + 4 * dimensions:
         raise FileFormatError(f"{path} is cut short: it ends within its header")
-    shape = np.frombuffer(data, ">u4", dimensions, 4).tolist()
-    if (size := prod(shape)) != len(data) - begin or not size:
-        sides = " x ".join(map(str, shape))
-        raise FileFormatError(f"{path} has {len(data) - begin:,} numbers; its header states {sides} = {size:,}")
-    return np.frombuffer(data, np.uint8, offset=begin).reshape(shape)
+    shape = np.frombuffer(head, ">u4", dimensions, 4).tolist()
+    stated = f"its header states {' x '.join(map(str, shape))} = {prod(shape):,}"
+    if (size := prod(shape)) >= LARGEST:
+        raise FileFormatError(f"{path} is too large: {stated} numbers; allowed: less than {LARGEST:,}")
+    data = file.read(size + 1)
+    if len(data) != size or not size:
+        count = f"more than {size:,}" if len(data) > size else f"{len(data):,}"
+        raise FileFormatError(f"{path} has {count} numbers; {stated}")
+    return np.frombuffer(data, np.uint8).reshape(shape)
 
 
 def find_idx(folder: StrPath, name: str) -> Path:

@@ -54,7 +54,8 @@ def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
     Notes
     -----
     The order of the rules: equal names; names with a further prefix, as ``model.fc.weight`` and ``fc.weight``; equal
-    numbers; numbers with a similar direction, as before and after training; the only two tensors with a shape.
+    numbers; numbers with a similar direction, as before and after training; the only two tensors with a shape; all
+    that is left, in order, if both files have the same shapes in the same order and no match contradicts that.
     """
     found: dict[str, Match] = {}
     shapes = {name: array.shape for name, array in a.items()}
@@ -67,6 +68,9 @@ def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
             if match.name not in taken:
                 found[name] = match._replace(shape=shapes[name])
                 taken.add(match.name)
+    row = _fitting(a, b, [*zip(a, b, strict=False)])
+    if len(row) == len(a) == len(b) and all(row[name].name == match.name for name, match in found.items()):
+        found = {name: match._replace(shape=shapes[name]) for name, match in row.items()} | found
     return found
 
 
@@ -142,7 +146,7 @@ def _directions(arrays: list[Array]) -> NDArray[np.float32]:
 
 def _by_shapes(a: Arrays, b: Arrays) -> dict[str, Match]:
     """Match the only tensor of a shape in each file."""
-    alone = [{sides: name for name, array in arrays.items() if (sides := _sides(array)) and counts[sides] == 1}
+    alone = [{sides: name for name, array in arrays.items() if counts[sides := _sides(array)] == 1}
              for arrays in (a, b) for counts in [Counter(map(_sides, arrays.values()))]]  # fmt: skip
     return _fitting(a, b, [(name, alone[1][sides]) for sides, name in alone[0].items() if sides in alone[1]])
 

@@ -37,7 +37,7 @@ class Node:
     """One operation."""
 
     operator: str  # the standard's name: "Conv"
-    inputs: tuple[str, ...]  # names of tensors; empty for one that is left out
+    inputs: tuple[str, ...]  # names of tensors; empty for one that is left out; last those that branches read
     outputs: tuple[str, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)  # those in the file
     name: str = ""  # the file's, or "Conv_3" by its position; unique
@@ -118,7 +118,8 @@ def merged(noted: Mapping[str, str], stored: frozenset[str], nodes: Sequence[Nod
 # ---- From a file's tensors to arrays. Shape, type and numbers must agree first.
 
 
-PLACE = re.compile(r"[0-9]{1,18}")
+PLACE = re.compile(r"[0-9]{1,19}")
+"""Larger numbers are beyond the end of any file."""
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 """Flags that neither wait for a pipe nor follow a link that replaced the file meanwhile."""
 
@@ -181,7 +182,9 @@ def _number(text: str, what: str, where: str) -> int | None:
     if not text:
         return None
     if not PLACE.fullmatch(text):
-        raise FileFormatError(f"{where}: the {what} in bytes must be a whole number >= 0, got {shown(text)}")
+        raise FileFormatError(
+            f"{where}: the {what} in bytes must be a whole number >= 0 of at most 19 digits, got {shown(text)}"
+        )
     return int(text)
 
 

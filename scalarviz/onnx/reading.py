@@ -48,7 +48,10 @@ FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLO
 CONSTANTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
              "value_string": np.str_, "value_strings": np.str_}  # fmt: skip
 NOT_READ = ("GRAPH", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
-"""Kinds of attributes that only unsupported operators have (If, Loop, Optional); those are refused by name."""
+"""Kinds of attributes that only unsupported operators have (If, Loop, Optional); those are refused by name.
+
+Of a branch, the tensors in it are read as attributes, and the names of those outside as inputs of its node.
+"""
 
 
 def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribute]:
@@ -533,9 +536,29 @@ def _nodes(said: Any, where: str, outside: Outside) -> list[Node]:
         seen.add(name)
         what = f"{where}: node {shown(name)} ({shown(node.op_type)})"
         domain = "" if node.domain in STANDARD else node.domain
-        attributes = attributes_of(node, what, outside)
-        found.append(Node(node.op_type, tuple(node.input), tuple(node.output), attributes, name, domain, _module(node)))
+        attributes, inputs = attributes_of(node, what, outside), list[str](node.input)
+        for given in node.attribute:
+            if given.HasField("g"):
+                held, read = _branch(given.g, what, outside)
+                attributes |= {f"{given.name}.{tensor}": array for tensor, array in held.items()}
+                inputs += sorted(read - {*inputs})
+        found.append(Node(node.op_type, tuple(inputs), tuple(node.output), attributes, name, domain, _module(node)))
     return found
+
+
+def _branch(said: Any, where: str, outside: Outside) -> tuple[dict[str, Array], set[str]]:
+    """Return the tensors in a branch and in those inside it, and the names that they read from outside."""
+    held = {tensor.name: array_of(tensor, where, outside) for tensor in said.initializer}
+    read, made = set[str](), {*held, *(port.name for port in said.input), ""}
+    for node in said.node:
+        read, made = read | {*node.input}, made | {*node.output}
+        for given in node.attribute:
+            if given.HasField("g"):
+                inner, names = _branch(given.g, where, outside)
+                held, read = inner | held, read | names
+            elif node.op_type == "Constant" and given.HasField("t") and node.output:
+                held[node.output[0]] = array_of(given.t, where, outside)
+    return held, read - made
 
 
 def _module(node: Any) -> str:

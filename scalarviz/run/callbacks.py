@@ -166,7 +166,7 @@ def names_now(run: Run) -> Named:
     """Return the current names; after a change of the model, breakpoints are parsed again."""
     named = run._names
     if named is None or named.tensors is not run.tensors or named.stages is not run.stages:
-        run._names = named = Named(run.tensors, run.stages)
+        run._names = named = Named(run.tensors, run.stages, run._losses)
         for point in run.breakpoints:
             point.reread(named)
     return named

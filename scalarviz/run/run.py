@@ -8,6 +8,7 @@ from contextvars import Context
 from functools import partial
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -188,6 +189,7 @@ class Run(Closing):
     _calling: StepCallback | None = None
     _stop: Stop | None = None
     _names: Named | None = None
+    _losses: Mapping[str, Callable[[], float]] = MappingProxyType({})  # for conditions, in place of those of the steps
     _network: Network | None = None
     _told_modes: Tape | None = None  # the graph of which was said that its modules are in another mode now
     _full_speed: float | None = None

@@ -129,7 +129,7 @@ class Source(Protocol):
 
     @property
     def edits(self) -> int:
-        """Number of edits before the current step."""
+        """A number that every edit changes, and every move of an edit that goes on."""
         return 0
 
     @property
@@ -321,7 +321,7 @@ class RunSource(Source):
 
     @property
     def edits(self) -> int:
-        return len(self.run.log)
+        return self.run.timeline.revision + self.run._store.revision
 
     @property
     def span(self) -> tuple[int, int]:

@@ -85,6 +85,22 @@ def test_without_scripts_or_webgl_the_last_still_stands_there(browse, file, both
             assert not page.locator("#app").is_visible()
 
 
+@pytest.mark.parametrize("names", [("__proto__", "constructor"), ("constructor", "__proto__", "toString")], ids=len)
+@pytest.mark.parametrize("micro", [False, True])
+def test_layers_may_be_called_as_javascripts_own_parts(page, tmp_path, names, micro):
+    net = nn.Sequential({name: nn.Linear(2, 2, seed=k) for k, name in enumerate(names)})
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.eye(2), np.eye(2)))
+    with sv.Recording(run, activations=True, micro=micro) as recording:
+        run.step(2)
+        opened(page, recording.save_html(tmp_path / "a.html"))
+    rows = page.evaluate("scalarviz.run.document.plates.filter(one => one.kind === 'activation').map(({ name }) => "
+                         "[name, [...scalarviz.player.shown.rowOf(scalarviz.player.frame, name)]])")  # fmt: skip
+    with recording.read() as record:
+        assert {name for name, _ in rows} >= {*names}
+        for name, row in rows:
+            assert row == pytest.approx(record.activations[name][-1].tolist(), abs=1e-3)
+
+
 def test_hostile_names_stay_words(page, tmp_path):
     other = recorded(3)
     other.past = replace(other.past, edits=(Applied(10, None, EVIL),))

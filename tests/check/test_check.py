@@ -616,3 +616,60 @@ def test_bad_arguments_are_refused_in_words(call):
     with pytest.raises(ScalarvizError) as caught:
         eval(f"check.{call}")
     assert len(str(caught.value)) > 20
+
+
+# ---- code that never ends
+
+
+def loops(*given):
+    while True:
+        pass
+
+
+def catches(*given):
+    while True:
+        try:
+            loops()
+        except Exception:
+            continue
+
+
+def yields(*given):
+    yield 1.0
+    loops()
+
+
+class Looping(nn.Perceptron):
+    def forward(self, *given):
+        loops()
+
+
+class Adding(sv.Value):
+    def __add__(self, other):
+        loops()
+
+
+ENDLESS = {
+    "gradient": lambda seconds: check.gradient(lambda x: loops(), of=lambda x: x * x, seconds=seconds),
+    "of Values": lambda seconds: check.gradient(lambda x: loops(), seconds=seconds),
+    "generator": lambda seconds: check.gradient(lambda x, y: yields(), of=lambda x, y: x * y, seconds=seconds),
+    "caught": lambda seconds: check.gradient(lambda x: catches(), of=lambda x: x * x, seconds=seconds),
+    "rule": lambda seconds: check.backward(lambda a, b, upstream: loops(), of="mul", seconds=seconds),
+    "walk": lambda seconds: check.backward(lambda root: loops(), seconds=seconds),
+    "class": lambda seconds: check.backward(Adding, seconds=seconds),
+    "step": lambda seconds: check.training(lambda weights, loss, lr: loops(), seconds=seconds),
+    "module": lambda seconds: check.module(Looping(2), like=nn.Perceptron(2), seconds=seconds),
+    "exercise": lambda seconds: check.exercise("01.2", lambda *given: loops(), seconds=seconds),
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_code_that_never_ends_is_stopped_and_the_next_check_is_as_ever(kind):
+    judged(ENDLESS[kind](0.05), "time")
+    judged(check.gradient(lambda x, y: (y + 1, x), of=lambda x, y: x * y + x, seconds=1e9), RIGHT)
+
+
+def test_the_time_is_a_number_of_seconds():
+    for seconds in (0, -1, math.nan, "10", None):
+        with pytest.raises(ScalarvizError, match="seconds"):
+            check.gradient(lambda x: 2 * x, of=lambda x: x * x, seconds=seconds)

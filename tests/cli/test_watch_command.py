@@ -1,6 +1,7 @@
 """`scalarviz watch`: a script runs as it is, and what is recorded of it are the numbers that it has without us."""
 
 import builtins
+import functools
 import json
 import sys
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import process
+from kit.commands import page_of, process
 from scalarviz.run.sources.script_hooks import OnHost, hooks
 
 NETWORK = """
@@ -234,8 +235,23 @@ def test_a_class_value_of_the_scripts_own_is_followed(cli, script, tmp_path):
         assert recorded.about.name == "model"
 
 
-def test_single_values_are_found_by_their_names(cli, script, tmp_path):
-    result = cli("watch", "--recording", "a.svz", script(LOOSE))
+WORDS = {  # what a class calls its numbers and gradients, and what else it has
+    "usual": {}, "others": {"data": "v", "grad": "gradient"},
+    "a count": {"data": "v", "self.data, self.grad": "self.uses = 0; self.data, self.grad"},
+    "a float": {"data": "_v", "def __add__": "def __float__(self): return self.data\n\n    def __add__",
+                "self.data, self.grad": "self.rate = 0.5; self.data, self.grad"},
+    "slots": {"data": "v", "class Value:": "class Value:\n    __slots__ = 'data', 'grad', '_prev', '_backward'"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_single_values_are_found_by_their_names(cli, script, tmp_path, words):
+    def said(text):
+        return functools.reduce(lambda done, pair: done.replace(*pair), reversed(WORDS[words].items()), text)
+
+    path = script(said(LOOSE))
+    (path.parent / "engine.py").write_text(said(ENGINE))
+    result = cli("watch", "--recording", "a.svz", path)
     wanted = [[0.5, 0.0], *([float(x) for x in line.split()] for line in result.out.splitlines())]
     with sv.load_recording(tmp_path / "a.svz") as recorded:
         assert sorted(tensor.name for tensor in recorded.tensors) == ["b", "w"]
@@ -243,12 +259,15 @@ def test_single_values_are_found_by_their_names(cli, script, tmp_path):
             {t.name: float(t.of(frame.values)) for t in recorded.tensors} for frame in map(recorded.frame, range(4))
         ]
         np.testing.assert_allclose([[one["w"], one["b"]] for one in found], wanted, rtol=1e-6)
+        slopes = -np.diff(np.array(wanted), axis=0) / 0.1
+        steps = [{t.name: float(t.of(recorded.frame(k).gradient)) for t in recorded.tensors} for k in range(1, 4)]
+        np.testing.assert_allclose([[one["w"], one["b"]] for one in steps], slopes, rtol=1e-4)
         assert len(recorded) == 4
 
 
 ENDS = {  # what the script does after its steps: exit code, what is said
     "import sys; sys.exit(3)": (3, ""),
-    "import sys; sys.exit('no data')": (1, "no data\n"),
+    "import sys; sys.exit('\\x1b[31mno data')": (1, "\x1b[31mno data\n"),
     "def f():\n    return {}['missing']\nf()": (1, 'Traceback (most recent call last):\n  File "{}", line '),
     "import signal; signal.raise_signal(signal.SIGINT)": (130, "interrupted; the frames so far are kept"),
     "raise KeyboardInterrupt": (130, "interrupted; the frames so far are kept"),
@@ -258,9 +277,10 @@ ENDS = {  # what the script does after its steps: exit code, what is said
 @pytest.mark.parametrize("end", ENDS)
 def test_however_it_ends_its_exit_code_and_its_record_are_kept(cli, script, tmp_path, end):
     code, said = ENDS[end]
-    path = script(LOOSE + end)
-    result = cli("watch", "--recording", "a.svz", path)
+    path = script(f"{LOOSE}print('runs', __file__)\n{end}")
+    result = cli("watch", "--recording", "a.svz", path.relative_to(tmp_path))
     assert result.code == code
+    assert result.out.endswith(f"runs {path}\n")
     assert said.format(path) in result.err
     assert "runpy" not in result.err
     with sv.load_recording(tmp_path / "a.svz") as recorded:
@@ -283,7 +303,7 @@ REFUSED = {
     ("--every", "3", "{}"): "--recording",
     ("--recording", "a.txt", "{}"): ".svz",
     ("--nothing", "{}"): "--nothing",
-    ("--html", "a.html", "{}"): "nothing was trained",
+    ("--html", "a.html", "{}"): "attribute data (or as float(value))",
     ("{}", "--html", "a.html"): "put it before",
 }
 
@@ -294,7 +314,7 @@ def test_what_cannot_be_watched_is_said(cli, script, arguments, tmp_path):
     result = cli("watch", *(one.format(path) for one in arguments))
     assert result.code == 2
     assert REFUSED[arguments] in result.err
-    assert ("ran" in result.out) == (REFUSED[arguments] in ("nothing was trained", "put it before"))
+    assert ("ran" in result.out) == (REFUSED[arguments] in ("attribute data (or as float(value))", "put it before"))
     assert not [one.name for one in tmp_path.iterdir() if one.name != "scripts"]
 
 
@@ -305,6 +325,26 @@ def test_a_syntax_error_is_pythons(cli, script):
     assert f'  File "{path}", line 1\n' in result.err
     assert "SyntaxError" in result.err
     assert "Traceback" not in result.err
+
+
+def test_a_shape_that_changes_ends_the_record_and_says_so(cli, script, tmp_path, torch):
+    grown = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+rule = torch.optim.SGD(net.parameters(), 0.1)
+for k in range(6):
+    if k == 3:
+        net[1] = torch.nn.Linear(3, 4)
+    net(torch.ones(1, 2)).sum().backward()
+    rule.step()
+print("on")
+"""
+    result = cli("watch", "--recording", "a.svz", "--html", "a.html", script(grown))
+    assert (result.code, result.out) == (0, "on\n")
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        assert (recorded.complete, [*recorded.steps]) == (True, [0, 1, 2, 3])
+        assert "'1.weight' changed from (1, 3) to (4, 3)" in recorded.frame(-1).stopped_by
+    assert "changed from (1, 3) to (4, 3)" in page_of(tmp_path / "a.html")["about"]["line"]
 
 
 def test_two_networks_are_watched_by_their_names_and_what_lies_elsewhere_is_said(cli, script, tmp_path, torch):
@@ -347,6 +387,31 @@ for _ in range(3):
     assert result.err.count("(Adam) takes steps; scalarviz reads only the first (SGD)") == 1
     with sv.load_recording("a.svz") as recorded:
         assert (recorded.about.name, len(recorded)) == ("D", 4)
+
+
+@pytest.mark.ci
+def test_a_loop_without_an_optimiser_is_recorded_like_any_other(tmp_path, script):
+    """In a process of its own: in this one, other tests have optimisers."""
+    source = NETWORK
+    for old, new in {
+        "    optimizer = torch.optim.Adam(net.parameters(), lr=0.05)\n": "",
+        "optimizer.zero_grad()": "[p.grad.zero_() for p in net.parameters() if p.grad is not None]",
+        "optimizer.step()": "with torch.no_grad(): [p.sub_(0.05 * p.grad) for p in net.parameters()]",
+    }.items():
+        assert old in source
+        source = source.replace(old, new)
+    assert process(tmp_path, "watch", "--recording", "a.svz", script(source)).code == 5
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        same(recorded, json.loads((tmp_path / "seen.json").read_text()), NAMES)
+        assert recorded.about.name == "net"
+
+
+@pytest.mark.filterwarnings("error", "ignore:`torch.jit:DeprecationWarning")
+def test_a_trace_meets_no_hook(cli, script, torch):
+    """PyTorch warns about code that it cannot trace."""
+    traced = NETWORK.replace("        keep()\n        seen", "        keep(); torch.jit.trace(net, x)\n        seen")
+    assert traced != NETWORK
+    assert cli("watch", "--recording", "a.svz", script(traced)).code == 5
 
 
 @pytest.mark.ci

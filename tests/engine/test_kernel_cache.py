@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kit.commands import python
 from kit.networks import NETWORKS, SMALL
 from kit.runs import make_run
 from scalarviz.engine import cache as places
@@ -469,3 +470,40 @@ def test_ctrl_c_ends_a_run_that_compiles_at_once(empty):
         assert process.wait(30) == -signal.SIGINT
         assert time.monotonic() - begun < 2
         assert process.stderr.read().rstrip().endswith("KeyboardInterrupt")
+
+
+FORKS = """
+import os, sys, threading, time
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+
+def run(width):
+    net = nn.Sequential(nn.Linear(4, width, seed=0), nn.Tanh(), nn.Linear(width, 2, seed=1))
+    data = np.ones((8, 4)), np.ones((8, 2))
+    return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), data, engine="numba")
+
+first = run(3)
+thread = threading.Thread(target=first.step)
+thread.start()
+for wait in (0.1, 0.3, 1.0, 2.0):  # while numba is imported, while it compiles, later
+    time.sleep(wait)
+    if not (child := os.fork()):
+        run(4).step()
+        os._exit(0)
+    for _ in range(600):
+        if (ended := os.waitpid(child, os.WNOHANG)) != (0, 0):
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, 9)
+    print(ended[1] if ended[0] else "hangs")
+thread.join()
+"""
+
+
+@ci
+@posix
+def test_a_process_that_is_forked_during_another_threads_first_step_trains(tmp_path):
+    result = python(FORKS, tmp_path, SCALARVIZ_CACHE_DIR=str(tmp_path))
+    assert (result.out, result.code) == ("0\n" * 4, 0), result.err

@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import struct
+import tracemalloc
 import warnings
 import zipfile
 import zlib
@@ -107,7 +108,7 @@ HUGE = b"BM" + struct.pack("<5I", 54, 0, 54, 40, 9000) + struct.pack("<I", 9000)
 BAD = {
     "idx": {
         b"": ("empty file",), b"\x89PNG\r\n\x1a\n": ("89 50 4e 47", "00 00 08 03"), idx(NUMBERS[0]): ("00 00 08 02",),
-        idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23), headed(2**32 - 1, 2**32 - 1, 9): (),
+        idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23), headed(2**32 - 1, 2**32 - 1, 9): ("too large",),
         headed(0, 28, 28): ("0 x 28 x 28",),
         gzip.compress(idx(NUMBERS), mtime=0)[:-9]: ("cut short",), b"\x1f\x8b" + b"rubbish" * 9: ("damaged",),
     },
@@ -301,6 +302,17 @@ def test_the_numbers_of_the_rows_are_left_out(numbers, form):
 def test_an_idx_file_is_its_array(tmp_path, pack):
     (tmp_path / "pictures").write_bytes(pack(idx(NUMBERS)))
     assert same(io.read_idx(tmp_path / "pictures", 3), NUMBERS)
+
+
+@pytest.mark.parametrize("head", [b"rubbish of no format", headed(2, 3, 4), headed(0, 3, 4)], ids=["none", "24", "0"])
+def test_no_more_of_a_stream_is_unpacked_than_its_header_states(tmp_path, head):
+    (tmp_path / "bomb").write_bytes(gzip.compress(head + bytes(1 << 26)))
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match=r"^.*(got 72 75|more than (24|0) numbers)"):
+        io.read_idx(tmp_path / "bomb", 3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 22
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

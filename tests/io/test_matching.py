@@ -42,13 +42,17 @@ def test_what_an_exporter_does_to_a_network_is_undone(seed, order, nameless, bef
 
 @pytest.mark.parametrize("seed", range(5))
 def test_training_further_hides_no_counterpart_and_strangers_have_none(seed):
-    """Numbers that moved by a third of their size are still the same tensor; by shape alone only what has no rival."""
+    """Numbers that moved by a third of their size are still the same tensor; by shape alone only what has no rival,
+    unless the two files have all their shapes in one order."""
     a, rng = network(seed), np.random.default_rng(100 + seed)
     further = {f"v{k}": array + rng.normal(0, 0.3, array.shape) for k, array in enumerate(a.values())}
     large = [name for name in NAMES if a[name].size >= 16]
     found = matched(a, further)
     assert all(found[name].name == f"v{NAMES.index(name)}" for name in large)
-    stranger = matched(a, {f"v{k}": rng.normal(size=array.shape) for k, array in enumerate(a.values())})
+    others = {f"v{k}": rng.normal(size=array.shape) for k, array in enumerate(a.values())}
+    assert pairs(matched(a, others)) == {name: (f"v{k}", False) for k, name in enumerate(NAMES)}
+    assert matched(a, {name: others[name] for name in [*list(others)[1:], "v0"]}).keys() < a.keys()
+    stranger = matched(a, dict(reversed(others.items())))
     rivals = [name for name in NAMES if SHAPES.count(a[name].shape) > 1]
     assert set(stranger) == set(NAMES) - set(rivals)
 
@@ -69,6 +73,9 @@ def test_equal_tensors_numbers_without_a_direction_and_nothing_at_all():
     assert matched({"a": np.full((20, 2), np.nan)}, {"x": np.ones((2, 20)), "y": np.ones((2, 20))}) == {}
     assert matched({"a": np.zeros((2, 3))}, {"a": np.zeros((4, 3))}) == {}
     assert matched({}, {"a": zeros}) == matched({"a": zeros}, {}) == {}
+    one, other = np.ones(1), np.array(0.5)
+    assert pairs(matched({"a": one}, {"b": other})) == {"a": ("b", False)}
+    assert pairs(matched({"a": one, "c": other}, {"b": other, "d": one})) == {"a": ("b", False), "c": ("d", False)}
     square = np.random.default_rng(0).normal(size=(6, 6))
     assert matched({"a": square}, {"a": square.T}) == {"a": Match("a", True, (6, 6))}
     norm = np.arange(4.0).reshape(4, 1, 1)

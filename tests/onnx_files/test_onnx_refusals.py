@@ -162,7 +162,7 @@ UNREAD = {
     "a truth": ("load(it, mlp(), batch=True)", ScalarvizError, "batch", "name or the index"),
     "a name in no list": ("load(it, mlp(), trained='fc1')", ScalarvizError, "['fc*']", "'fc1'"),
     "no such parameter": ("load(it, mlp(), trained=['conv*'])", ScalarvizError, "'conv*'", "fc1.weight"),
-    "a side that nobody said": ("load(it, mlp('N', 'width'))", InputError, "width", "sides={'width': 16}"),
+    "a side that nobody said": ("load(it, mlp('N', 'width'))", InputError, "width", "the sizes in sides="),
     "a sample of another shape": ("load(it, scaled('N', 3))(np.ones((2, 2, 2)))", InputError, "'x'", "(3,)"),
     "two samples": ("load(it, scaled('N', 3))(np.ones(3), np.ones(3))", ScalarvizError, "expected 1", "(x)", "2"),
     "many numbers": ("load(it, Made('N', 1500, 1500).read('y = Abs(x) @large'))", InputError,

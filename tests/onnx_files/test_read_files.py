@@ -1,6 +1,8 @@
 """What a file stores is what a loaded network computes with: tensors of every type, numbers beside the file, nodes in
 any order, functions of the file's own."""
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -136,5 +138,29 @@ def test_a_classifier_says_how_to_choose_its_output(tmp_path):
         sv.load_onnx(path)
     net = sv.load_onnx(path, output="shares")
     assert [type(part) for part in net] == [nn.Linear, nn.Softmax]
-    with pytest.raises(InputError, match=r"no node computes 'share'; the outputs are label, probabilities"):
-        sv.load_onnx(path, output="share")
+    for asked, quoted in (("share", "'share'"), ("s" * 99, f"'{'s' * 55}'...")):
+        with pytest.raises(InputError, match=rf"no node computes {quoted}; the outputs are label, probabilities"):
+            sv.load_onnx(path, output=asked)
+
+
+ADVISED = {
+    "a label first": (Made("N", 2).read("a = MatMul(x, w:2x3)\ns = Softmax(a)\nk = ArgMax(s, axis=1, keepdims=0)"),
+        ("k", "s"), "output='s'"),
+    "two sides": (Made("N", 3, "H", "W").read("y = Conv(x, w:2x3x5x5)"), ("y",), "sides={'H': 16, 'W': 16}"),
+    "large ones": (Made("N", 3, "H", "W").read("y = Conv(x, w:2x3x33x33)"), ("y",), "sides={'H': 64, 'W': 64}"),
+    "none that is usual": (Made("N", "W").read("y = MatMul(x, w:7x3)"), ("y",), ""),
+    "a part that is refused, too": (
+        Made("N", 2).read("a = MatMul(x, w:2x3)\nb = ReduceSum(a)\nk = ArgMax(b)"), ("b", "k"), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADVISED)
+def test_what_a_refusal_suggests_works(tmp_path, name):
+    made, ends, advice = ADVISED[name]
+    onnx.save(made.model(*ends), tmp_path / "net.onnx")
+    with pytest.raises(InputError) as caught:
+        sv.load_onnx(tmp_path / "net.onnx")
+    said = re.search(r"(output='\w+'|sides={.*})", str(caught.value))
+    assert (said[1] if said else "") == advice
+    if advice:
+        assert eval(f"sv.load_onnx(path, {advice})", {"sv": sv, "path": tmp_path / "net.onnx"})

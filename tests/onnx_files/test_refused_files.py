@@ -201,7 +201,8 @@ def test_other_files_are_not_opened(home, location):
 
 @pytest.mark.parametrize(("change", "facts"), [
     ({"offset": 4}, ("4 to 40", "data", 36)), ({"offset": 10**17}, (36,)), ({"offset": -4}, ("offset", "-4")),
-    ({"offset": "9" * 5000}, ("offset",)), ({"offset": "1_0"}, ("offset", "1_0")), ({"length": 35}, (36, 35)),
+    ({"offset": 10**18}, ("000,000", "only 36")), ({"offset": "9" * 5000}, ("offset", "19 digits")),
+    ({"offset": "1_0"}, ("offset", "1_0")), ({"length": 35}, (36, 35)),
     ({"length": "x"}, ("length", "'x'")),
 ], ids=str)  # fmt: skip
 def test_places_that_there_are_not(home, change, facts):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.edits import CHANGES, EDITS, JUMPS, MOVES
@@ -172,6 +174,38 @@ def test_above_the_budget_every_second_frame_goes_which_is_said_once(path):
     with sv.load_recording(path) as recorded:
         assert recorded.steps.tolist() == sorted({*range(0, 801, every), 400, 800})
         assert len(recorded.curve.step) == 800
+
+
+ODD = [
+    "",
+    "\n",
+    "\t",
+    "a\nb",
+    "a b",
+    " a b",
+    "a b (2)",
+    *("x" * n for n in (199, 200, 201)),
+    "x" * 201 + "1",
+    "x" * 201 + "2",
+]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.one_of(st.sampled_from(ODD), st.text(max_size=9)), min_size=1, max_size=12, unique=True))
+def test_whatever_tensors_are_called_a_recording_can_be_opened(names):
+    watched = sv.watch({name: np.full(2, k) for k, name in enumerate(names)} | {"last": np.ones(1)})
+    with sv.Recording(watched) as recording, recording.read() as recorded:
+        assert len({tensor.name for tensor in recorded.tensors}) == len(watched.tensors)
+        assert np.array_equal(recorded.frame(0).values, watched.last.values)
+
+
+def test_layers_whose_names_are_cut_keep_their_own_weights():
+    long = ["l" * 300 + end for end in "abc"]
+    net = nn.Sequential({name: nn.Linear(2, 2, seed=0) for name in long})
+    run = sv.Run(net, loss=nn.MSELoss(), optimizer=optim.SGD(net.parameters()), data=(np.eye(2), np.eye(2)))
+    with sv.Recording(run) as recording, recording.read() as recorded:
+        stages = recorded.shapes(0).stages
+        assert [stage.weight.start for stage in stages] == [stage.weight.start for stage in run.frame().forward.stages]
 
 
 def test_a_scene_says_what_it_is(path):

@@ -50,6 +50,13 @@ def test_names_are_the_way_to_the_array():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint8"])
+def test_a_number_that_counts_is_no_weight_unless_it_is_alone(kind):
+    roles = {t.name: t.role for t in sv.watch({"bn.weight": np.ones(3), "bn.seen": np.array(50, kind)}).tensors}
+    assert roles == {"bn.weight": "weight", "bn.seen": "count"}
+    assert sv.render({"bn.seen": np.array(50, kind)}, size=(320, 240)).any()
+
+
 @refusals({
     "Values": (lambda watched: sv.watch([sv.Value(1.0)]), TypeMismatchError, "list", "sv.draw(value)"),
     "an array": (lambda watched: sv.watch(np.ones(3)), TypeMismatchError, "ndarray", "{'x': x}"),

@@ -278,6 +278,20 @@ def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_ba
         assert (int(record.steps[-1]), key[1]) == (frame.past.newest, frame.past.newest)
 
 
+@pytest.mark.parametrize("pause", [0.02, 0.3, REST + 0.01])
+def test_what_if_is_of_the_weights_that_are_shown_while_another_weight_is_moved(hand, pause):
+    selected(hand)
+    for _ in range(4):
+        hand.view.scroll(hand.face(1), (0.0, 1.0), shift=True)
+        hand.view.tick(pause)
+        hand.settled(1, 0.02)
+    frame = hand.settled(6)
+    along, shown = hand.inspector.account.along, hand.view.bench.subject.loss(frame)
+    assert along.loss == pytest.approx(shown, rel=1e-6)
+    assert f"loss {along.loss:.4f}" in hand.texts()
+    assert along.loss == hand.view.worker.call(hand.run.open).loss_along(4).loss
+
+
 def test_v_goes_to_where_the_weight_changed_its_sign_and_a_button_asks_when_training_is_to_stop(hand):
     for value in (1.0, -1.0):
         hand.run.set_weights(4, [value])

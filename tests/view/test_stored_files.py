@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 from safetensors.numpy import save_file
 
+import scalarviz as sv
 from kit.benches import pixels_of, said
 from kit.onnx_files import Made, drawn
 from scalarviz.errors import FileFormatError, InputError
@@ -97,6 +99,16 @@ def test_numbered_tensors_are_called_as_the_modules_of_their_nodes_call_them(tmp
     assert all(np.array_equal(mine, wrote) for mine, wrote in zip(found.values(), stored.values(), strict=True))
 
 
+@pytest.mark.parametrize("names", ["/fc{}/MatMul /fc{}/Add", "_dense_{} Add{}", "MatMul_{} /fc{}/Add", "a.b.{} c.d.{}"])
+def test_view_names_tensors_as_a_loaded_network_does(tmp_path, names):
+    first, second = names.split()
+    nodes = "\n".join(f"m{k} = MatMul({x}, W{k}) @{first.format(k)}\n{y} = Add(m{k}, B{k}) @{second.format(k)}"
+                      for k, x, y in ((0, "x", "h"), (1, "h", "y")))  # fmt: skip
+    stored = {"W0": drawn(2, 3), "B0": drawn(3), "W1": drawn(3, 1), "B1": drawn(1)}
+    path = save_onnx(tmp_path / "n.onnx", nodes, stored)
+    assert list(stored_numbers(path)) == list(sv.load_onnx(path).state_dict())
+
+
 def test_a_tensor_that_a_node_copies_has_both_names_and_a_node_without_inputs_none(tmp_path):
     path = save_onnx(tmp_path / "n.onnx", "b.weight = Identity(a.weight)\ny = Mul(x, b.weight)", {"a.weight": drawn(2)})
     assert list(stored_numbers(path)) == ["a.weight", "b.weight"]
@@ -121,6 +133,68 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
     save_tensors(big, {f"w{k}": np.zeros(1) for k in range(1_001)})
     with pytest.raises(InputError, match="1,001 tensors"):
         stored_numbers(big)
+
+
+WHOLE = {"int64": [5000, [[7, 900]]], "int32": [5000, [3, 4]], "uint16": [5000], "bool": [[[True, False]]]}
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+def test_counts_and_tables_of_indices_are_no_weights(tmp_path, dtype):
+    weights = {"a.weight": drawn(2, 2), "b.weight": drawn(2).astype(np.float16), "c.weight": np.ones((2, 2), np.int8)}
+    others = {f"{k}.number": np.array(x, dtype) for k, x in enumerate(WHOLE[dtype])}
+    save_tensors(tmp_path / "a.safetensors", weights | others)
+    assert list(stored_numbers(tmp_path / "a.safetensors")) == list(weights)
+    assert stored_numbers(tmp_path / "a.safetensors", ["0.*"])["0.number"].dtype == dtype  # asked for
+    net = save_onnx(tmp_path / "a.onnx", "y = MatMul(x, a.weight)", {"a.weight": weights["a.weight"]} | others)
+    assert list(stored_numbers(net)) == ["a.weight"]
+    save_tensors(tmp_path / "b.safetensors", others)
+    assert list(stored_numbers(tmp_path / "b.safetensors")) == list(others)  # nothing else is there
+
+
+def branch(name, *nodes, **held):
+    """A branch that makes y; `held` are its initializers."""
+    ends = [helper.make_tensor_value_info(f"{name}_y", onnx.TensorProto.FLOAT, None)]
+    return helper.make_graph(list(nodes), name, [], ends, [numpy_helper.from_array(x, n) for n, x in held.items()])
+
+
+def chosen(name, weight, **held):
+    return branch(name, helper.make_node("MatMul", ["x", weight], [f"{name}_y"]), **held)
+
+
+ONE, TWO = drawn(2, 3), drawn(2, 3, seed=1)
+CONSTANT = helper.make_node("Constant", [], ["k"], value=numpy_helper.from_array(ONE))
+INSIDE = {  # a node from x and c to y, and the numbers that are in it or that it alone reads
+    "names outside": (("If", {"then_branch": chosen("a", "one"), "else_branch": chosen("b", "two")}),
+        {"two": TWO, "one": ONE}),
+    "initializers": (("If", {"then_branch": chosen("a", "w", w=ONE), "else_branch": chosen("b", "w", w=TWO)}),
+        {"n.else_branch.w": TWO, "n.then_branch.w": ONE}),
+    "a branch in a branch": (("If", {"then_branch": branch("a", CONSTANT, helper.make_node(
+        "If", ["c"], ["a_y"], then_branch=chosen("d", "k"), else_branch=chosen("e", "two"))),
+        "else_branch": chosen("b", "two")}), {"two": TWO, "n.then_branch.k": ONE}),
+    "a classifier": (("LinearClassifier", {"coefficients": ONE.ravel().tolist(), "intercepts": [0.5, 0.25],
+        "classlabels_ints": [0, 1]}), {"n.coefficients": ONE.ravel(), "n.intercepts": np.array([0.5, 0.25])}),
+    "trees": (("TreeEnsembleRegressor", {"nodes_values": [0.5, 0.0], "nodes_featureids": [0, 1]}),
+        {"n.nodes_values": np.array([0.5, 0.0])}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_numbers_in_branches_and_attributes_are_named_and_read(tmp_path, kind):
+    (operator, attributes), numbers = INSIDE[kind]
+    domain = "" if operator == "If" else "ai.onnx.ml"
+    made = Made("N", 2)
+    made.nodes.append(helper.make_node(operator, ["c" if not domain else "x"], ["y"], "n", domain=domain, **attributes))
+    model = made.model()
+    model.graph.input.append(helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []))
+    model.graph.initializer.extend(numpy_helper.from_array(numbers[n], n) for n in ("one", "two") if n in numbers)
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    onnx.save(model, tmp_path / "n.onnx")
+    found = stored_numbers(tmp_path / "n.onnx")
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.astype(np.float32).tolist() for name, array in numbers.items()
+    }
+    items = stored_subject([tmp_path / "n.onnx"]).items
+    assert [item.operator for item in items if item.tensors] == [operator]
 
 
 def test_other_files_are_refused(tmp_path):
@@ -224,8 +298,8 @@ def test_two_files_and_their_difference(net, weights, arrays):
 
 
 def test_files_that_share_nothing_or_their_name(net, weights, tmp_path):
-    for name in ("a", "b"):
-        save_tensors(tmp_path / f"{name}.safetensors", {f"{name}{k}": np.ones(1) for k in range(100)})
+    for name in ("a", "bb"):
+        save_tensors(tmp_path / f"{name[0]}.safetensors", {f"{name}{k}": np.ones(len(name)) for k in range(100)})
     with pytest.raises(InputError, match="nothing to compare") as caught:
         stored_subject([tmp_path / "a.safetensors", tmp_path / "b.safetensors"])
     assert len(str(caught.value)) < 400

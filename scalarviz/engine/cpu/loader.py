@@ -141,12 +141,12 @@ _ENTRIES = "addresses of"
 
 arrays_without_scipy()
 
-_LOCK = threading.RLock()
+LOCK = threading.RLock()
 
 
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
     """Return the result of `compile_with(cache)`: a unit, compiled or from the cache."""
-    with _LOCK:
+    with LOCK:
         if reason := error_message() or closed(unit):
             warn_once(f"{reason}; compiling in memory")
             return compile_with(False)
@@ -185,7 +185,7 @@ def kernel_address(name: str, dtype: str) -> int:
 
 
 def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dict[str, int]:
-    with _LOCK:
+    with LOCK:
         if unit not in units.LOADED:
             kernels = load(unit, compile_with)
             units.LOADED[unit] = {**kernels, _ENTRIES: {name: _entry(found) for name, found in kernels.items()}}

@@ -35,6 +35,24 @@ from ..problem import DTYPES
 from .source import UPDATES, module_source, update_source
 from .wire import KERNELS
 
+_held: list[Any] = []
+
+
+def _hold_compiler() -> None:
+    """Wait until no thread imports or runs the compiler, whose locks a forked process could never get."""
+    if (name := f"{__package__}.loader") in sys.modules:
+        _held.append(importlib.import_module(name).LOCK)
+        _held[-1].acquire()
+
+
+def _let_go() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold_compiler, after_in_parent=_let_go, after_in_child=_let_go)
+
 SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py", "scalar/erf.py")
 FORM = 2
 """The version of the file layout of a unit; it is increased when names or contents change."""

@@ -30,6 +30,9 @@ class Named:
 
     tensors: tuple[Tensor, ...]
     stages: tuple[Stage, ...]
+    losses: Mapping[str, Callable[[], float]] = field(
+        default_factory=dict
+    )  # of the weights now, as a picture shows them
 
     @cached_property
     def rectifiers(self) -> tuple[Stage, ...]:
@@ -64,7 +67,7 @@ class Named:
         known = {"dead": tuple(self.layers)} if self.rectifiers else {}
         missing = {} if known else {"dead": "the model has no ReLU, so no unit can be dead"}
         return Vocabulary(
-            names=(*_NUMBERS, _TRUTH, *known, *map(self.key, self.tensors)),
+            names=(*_NUMBERS, *(self.losses.keys() - {*_NUMBERS}), _TRUTH, *known, *map(self.key, self.tensors)),
             of={"grad": tuple(tensor.name for tensor in self.tensors), **known},
             truths=(_TRUTH, "dead"),
             absent=missing,
@@ -80,7 +83,7 @@ class Named:
         """Return an array with the shape of a name's value, without its memory."""
         if name in self.tensor:
             return np.broadcast_to(0.0, self.tensor[name][0].shape)
-        if name in (*_NUMBERS, _TRUTH):
+        if name in (*_NUMBERS, *self.losses, _TRUTH):
             return np.zeros(())
         stages = self.rectifiers if name == "dead" else [self.layers[name[5:-1]]]
         return np.broadcast_to(False, sum(stage.outputs for stage in stages))
@@ -104,6 +107,8 @@ class Numbers:
 
     def _read(self, name: str) -> Array | float:
         training, store = self.training, self.training.problem.store
+        if name in self.named.losses:
+            return self.named.losses[name]()
         match name:
             case "loss":
                 return training.loss
@@ -163,6 +168,7 @@ class Condition:
     """
 
     expression: Expression
+    of_losses: bool  # whether it needs only the losses of steps, so that the engine runs at full speed
 
     @classmethod
     def read(cls, text: str, named: Named, what: str) -> Condition:
@@ -172,17 +178,13 @@ class Condition:
             said = f"a condition without a name never changes; allowed: {named.vocabulary.listed()}"
             raise fault(text, 0, said, what)
         expression.run(named.shaped, expression.keep(named.shaped))  # reports wrong [places] and shapes now
-        return cls(expression)
+        apart = expression.reduces or not expression.names.isdisjoint(named.losses)
+        return cls(expression, expression.names <= OF_LOSSES and not apart)
 
     @property
     def text(self) -> str:
         """The condition as written."""
         return self.expression.text
-
-    @property
-    def of_losses(self) -> bool:
-        """True if the condition needs only losses, so that the engine runs at full speed."""
-        return self.expression.names <= OF_LOSSES and not self.expression.reduces
 
     def evaluate(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
         """Return whether it is true, per element, with the values of `read`."""
@@ -244,7 +246,8 @@ def reason(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], b
             weights[index] = None
             if load.key in ("grad", "nan"):
                 value += f" in {weight_name(numbers.named.tensors, index)}"
-        value += " of its batch, before the step" if load.key == "loss" else ""  # of former weights
+        if load.key == "loss" and not numbers.named.losses:
+            value += " of its batch, before the step"  # of former weights
         parts[name, False] = f"{name} {value}"
     return Reason(", ".join(list(parts.values())[:SHOWN]), tuple(weights))
 

@@ -8,6 +8,7 @@ step, with the weights and their name in the script. After every step they call 
 from __future__ import annotations
 
 import builtins
+import gc
 import importlib
 import os
 import sys
@@ -16,8 +17,10 @@ from contextlib import suppress
 from functools import partial, wraps
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
-from types import FrameType
-from typing import Any
+from numbers import Real
+from operator import attrgetter
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,9 +125,12 @@ class TorchHooks(MetaPathFinder):
         self._coming: Any = None  # the optimiser whose first step has begun
         self._optimizer: Any = None  # the optimiser whose steps count
         self._other = False  # whether there is another one
+        self._by_hand = SimpleNamespace(param_groups=[{"params": list[Any]()}])  # stands for it in a loop without one
+        self._sums: list[Any] | None = None  # of the parameters of `_by_hand`, at the last backward
         self._loss: Any = None
         self._report_step: ReportStep | None = None
         self._gpu_parameters = dict[str, Any]()  # parameters on a GPU
+        self._grads = dict[str, Any]()  # of a loop without an optimiser, which may clear them before it is looked at
         self._undo = list[Callable[[], object]]()
 
     def install(self) -> None:
@@ -135,7 +141,8 @@ class TorchHooks(MetaPathFinder):
             sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
-        """Remove every hook."""
+        """Remove every hook, and count the last step of a loop without an optimiser."""
+        self._count_by_hand()
         with suppress(ValueError):
             sys.meta_path.remove(self)
         while self._undo:
@@ -163,17 +170,21 @@ class TorchHooks(MetaPathFinder):
         steps: Any = importlib.import_module("torch.optim.optimizer")
         torch: Any = sys.modules["torch"]
         tensor, compiling = torch.Tensor, getattr(getattr(torch, "compiler", None), "is_compiling", bool)
-        backward = tensor.backward
+        backward, tracing = tensor.backward, torch.jit.is_tracing
 
         def unless_compiled(hook: Callable[..., None]) -> Callable[..., None]:
-            """Skip the hook under torch.compile, which refuses code that it cannot translate."""
-            return lambda *given: None if compiling() else hook(*given)
+            """Skip the hook under torch.compile, which refuses code that it cannot translate, or a trace."""
+            return lambda *given: None if compiling() or tracing() else hook(*given)
 
         @wraps(backward)
         def noted(loss: Any, *args: Any, **options: Any) -> Any:
+            self._count_by_hand(loss)
             self._loss = loss.detach() if loss.dim() == 0 else None
             self._start()  # inside a closure of an optimiser's step: the weights are still the old ones
-            return backward(loss, *args, **options)
+            done = backward(loss, *args, **options)
+            if self._optimizer is self._by_hand:
+                self._grads = {name: OnHost(p.grad.clone()) for name, p in self._named.items() if p.grad is not None}
+            return done
 
         tensor.backward = noted
         self._undo += [
@@ -207,9 +218,25 @@ class TorchHooks(MetaPathFinder):
             self._coming = optimizer
             if self._called:  # otherwise the step calls a closure, which calls the network
                 self._start()
+        elif self._optimizer is self._by_hand:
+            self._optimizer = optimizer
         elif optimizer is not self._optimizer and not self._other:
             self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._optimizer)]
             self._note("a second optimiser ({}) takes steps; scalarviz reads only the first ({})".format(*kinds))
+
+    def _count_by_hand(self, loss: Any = None) -> None:
+        """Count a step of a loop without an optimiser: its parameters have changed since the last backward."""
+        group, torch = self._by_hand.param_groups[0], cast(Any, sys.modules.get("torch"))
+        if loss is not None and self._optimizer is None and self._sums is None and os.getpid() == self._process:
+            tensors, optimizers = ([one for one in gc.get_objects() if issubclass(type(one), kind)]
+                                   for kind in (torch.Tensor, torch.optim.Optimizer))  # fmt: skip
+            if not optimizers:
+                group["params"] = [p for p in tensors if p.is_leaf and p.requires_grad and p.device.type != "meta"]
+                self._coming = self._by_hand
+        sums = [one.detach().sum().item() for one in group["params"]]
+        if self._optimizer is self._by_hand and sums != self._sums:
+            self._after_step(self._by_hand, None, None)
+        self._sums = sums
 
     def _start(self) -> None:
         """Follow the optimiser whose first step has begun, if any."""
@@ -225,10 +252,11 @@ class TorchHooks(MetaPathFinder):
             self._root, self._flow = roots[0], self._flow_of(roots[0])
         self._called.clear()
         names = vars(sys.modules["__main__"])
-        self._gpu_parameters = {
+        self._named = {
             f"{script_name(one, names)}.{name}" if len(roots) > 1 else name: p
-            for one in roots for name, p in one.named_parameters() if p.device.type not in ("cpu", "meta")
-        }  # fmt: skip
+            for one in roots for name, p in one.named_parameters()
+        } or {f"parameters.{k}": p for k, p in enumerate(optimizer.param_groups[0]["params"])}  # fmt: skip
+        self._gpu_parameters = {name: p for name, p in self._named.items() if p.device.type not in ("cpu", "meta")}
         if self._gpu_parameters:
             name = script_name(roots[0], names) if len(roots) == 1 else "networks"
             self._report_step = self._begin(self._copies("data"), name, None)
@@ -243,6 +271,7 @@ class TorchHooks(MetaPathFinder):
         self._start()
         if optimizer is self._optimizer and self._report_step is not None and os.getpid() == self._process:
             grads = {"grads": self._copies("grad")} if self._gpu_parameters else {}
+            grads = {"grads": self._grads} if optimizer is self._by_hand else grads
             self._report_step(loss=self._loss, lr=optimizer.param_groups[0].get("lr"), **grads)
 
     def _copies(self, part: str) -> dict[str, Any]:
@@ -265,6 +294,8 @@ class ValueHooks:
         self._weights = dict[str, NDArray[Any]]()  # arrays of objects
         self._now = dict[str, NDArray[np.float64]]()  # the watched arrays
         self._gradients = dict[str, NDArray[np.float64]]()
+        self._get_number: Callable[[Any], Any] = float  # of one Value, see `_getters`
+        self._get_gradient: Callable[[Any], Any] = float
         self._loss: float | None = None
         self._report_step: ReportStep | None = None
         self._in_backward = False
@@ -322,21 +353,45 @@ class ValueHooks:
             for path, values in _arrays(thing, kind).items():
                 self._weights[f"{name}.{path}".strip(".") if len(found) > 1 or not path else path] = values
         if self._weights:
-            self._now = {name: _read(values, "data") for name, values in self._weights.items()}
+            self._get_number, self._get_gradient = _getters(next(iter(self._weights.values())).flat[0])
+            self._now = self._read(self._get_number)
             self._report_step = self._begin(self._now, found[0][0] if len(found) == 1 else "weights", None)
 
     def _after(self, value: Any) -> None:
-        self._gradients = {name: _read(values, "grad") for name, values in self._weights.items()}
+        self._gradients = self._read(self._get_gradient)
         with suppress(TypeError, ValueError):
-            self._loss = float(value.data)
+            self._loss = float(self._get_number(value))
 
     def _step(self) -> None:
-        new = {name: _read(values, "data") for name, values in self._weights.items()}
+        new = self._read(self._get_number)
         if self._report_step is None or all(np.array_equal(new[name], self._now[name], equal_nan=True) for name in new):
             return
         for name, numbers in new.items():
             self._now[name][...] = numbers
         self._report_step(grads=self._gradients, loss=self._loss)
+
+    def _read(self, get: Callable[[Any], Any]) -> dict[str, NDArray[np.float64]]:
+        found = dict[str, NDArray[np.float64]]()
+        for name, values in self._weights.items():
+            flat = [np.asarray(get(one), np.float64) for one in values.ravel()]
+            found[name] = np.stack(flat).reshape((*values.shape, *flat[0].shape))
+        return found
+
+
+def _getters(value: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return what reads the number and the gradient of a Value.
+
+    The number is `data`, ``float(value)`` or the first attribute with a float; the gradient is an attribute with
+    "grad" in its name. TypeError if one is missing.
+    """
+    held = [name for name, x in _attributes(value).items() if isinstance(x, Real | np.ndarray)]
+    held.sort(key=lambda name: isinstance(getattr(value, name), int))  # an int may be a count or a flag
+    slopes = [name for name in ("grad", *held) if "grad" in name and hasattr(value, name)]
+    numbers = [name for name in ("data", *held) if "grad" not in name and hasattr(value, name)]
+    if not slopes or not (numbers or hasattr(value, "__float__")):
+        raise TypeError
+    by_name = "data" in numbers or not hasattr(value, "__float__")
+    return attrgetter(numbers[0]) if by_name else float, attrgetter(slopes[0])
 
 
 def _trained(kind: type, frame: FrameType | None) -> Iterator[tuple[str, Any]]:
@@ -379,9 +434,12 @@ def _values(x: Any, kind: type) -> Iterator[Any]:
 
 def _is_leaf(value: Any, kind: type) -> bool:
     """Return whether it was computed from no others."""
+    return not any(list(_values(one, kind)) for one in _attributes(value).values())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
     slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
-    held = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
-    return not any(list(_values(one, kind)) for one in held)
+    return {**getattr(value, "__dict__", {}), **{name: getattr(value, name, None) for name in slots}}
 
 
 def _arrays(thing: Any, kind: type) -> dict[str, NDArray[Any]]:
@@ -413,11 +471,6 @@ def _stacked(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     if parts and all(one == shapes[0] for one in shapes) and all(len(shape) < 2 for shape in shapes[0].values()):
         return {path: np.stack([part[path] for part in parts]) for path in shapes[0]}
     return {f"{k}.{path}".strip("."): array for k, part in enumerate(parts) for path, array in part.items()}
-
-
-def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
-    flat = [np.asarray(getattr(one, attribute), np.float64) for one in values.ravel()]
-    return np.stack(flat).reshape((*values.shape, *flat[0].shape))
 
 
 def hooks(begin: BeginReports, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:

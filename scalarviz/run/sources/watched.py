@@ -273,6 +273,8 @@ class Watched(Source):
         Kind of the watched object.
     pace : Pace or None
         How often to look; None: only when asked.
+    over : str
+        Why the numbers can no longer be read, so that the last ones stay; empty while they can.
     """
 
     what = "what is watched"
@@ -287,6 +289,7 @@ class Watched(Source):
         self._reader = Reader(x)
         self.name = type(x).__name__.lower()
         self.pace: Pace | None = None
+        self.over = ""
         self._flow: LayerFlow | None = None
         self._counted, self._kept = StepCount(), KeptFrames(self._budget)
         self._onlookers: list[Recorder] = []
@@ -396,6 +399,8 @@ class Watched(Source):
         """
         with self._lock:
             last, counted = self.last, self._counted
+            if self.over:
+                return last
             values = self._reader.values()
             changed = not np.array_equal(values, last.values, equal_nan=True)
             counted.looked(changed=changed, told=counted.step != last.step)
@@ -443,11 +448,14 @@ class Watched(Source):
             onlooker.look(self)
 
     def end(self, onlooker: Recorder) -> None:
-        """Call a recorder for the last time."""
+        """Call a recorder for the last time; numbers that can no longer be read do not cost it its frames."""
         with self._lock:
             if onlooker in self._onlookers:
                 self._onlookers.remove(onlooker)
-                self.look_at_rest()
+                try:
+                    self.look_at_rest()
+                except InputError as error:
+                    self.over = str(error)
                 onlooker.look(self, last=True)
 
     # ---- a source

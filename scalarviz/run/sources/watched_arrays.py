@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -117,7 +117,11 @@ def module_parts(module: Any, path: str) -> list[Part]:
             raise InputError(f"{name} has no shape yet; run one batch through the network first")
     return [
         *(Part(begin + name, one, role_of(name), not one.requires_grad) for name, one in parameters.items()),
-        *(Part(begin + name, one, _buffer(one)) for name, one in module.named_buffers() if name not in made_anew),
+        *(
+            Part(begin + name, one, "count" if _counts(one) else "buffer")
+            for name, one in module.named_buffers()
+            if name not in made_anew
+        ),
     ]
 
 
@@ -131,10 +135,9 @@ def _made_anew(module: Any) -> set[str]:
     }
 
 
-def _buffer(one: Any) -> Role:
-    """Return the role of a buffer; one that counts batches is not drawn."""
-    whole = not (one.is_floating_point() or one.is_complex())
-    return "count" if whole and not len(one.shape) else "buffer"
+def _counts(one: object) -> bool:
+    """Return whether it is one whole number in an array, as the batches of a norm; it is not drawn."""
+    return getattr(one, "shape", None) == () and "int" in str(getattr(one, "dtype", ""))
 
 
 # ---- The arrays of a tree by name: nested dicts, lists, tuples and dataclasses, as JAX
@@ -274,6 +277,8 @@ class Part:
 def role_of(name: str, leaf: object = None) -> Role:
     """Return the role of an array, by the words of its name; flax marks batch statistics."""
     *way, last = name.split(".")
+    if _counts(leaf):
+        return "count"
     if "batch_stats" in way or any(kind.__name__ == "BatchStat" for kind in type(leaf).__mro__):
         return "buffer"
     return "bias" if last == "bias" or last.startswith("bias_") or last.endswith("_bias") else "weight"
@@ -351,6 +356,8 @@ class Reader:
             frozen = trains and is_tensor(leaf) and not leaf.requires_grad
             inside = is_module(leaf)
             parts += module_parts(leaf, name) if inside else [Part(name, leaf, role_of(name, leaf), frozen)]
+        if all(part.role == "count" for part in parts):  # then they are all there is to show
+            return [replace(part, role="weight") for part in parts]
         return parts
 
     def give(self, params: Any = None, grads: Any = None) -> None:

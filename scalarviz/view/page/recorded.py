@@ -141,7 +141,7 @@ def _program(
     most: int,
 ) -> str:
     """Return a line about the recording program and the parts that the page leaves out."""
-    said = [f"recorded with scalarviz {record.about.version}".rstrip()]
+    said = [f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by]
     if first:
         said.append(f"before step {record.steps[first]:,} the network was different")
     if scene.letters is None and subject.plan is not None and subject.plan.rooms:

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from ...checks import check_memory
 from ...errors import FileFormatError, InputError, listing, shown
-from ...imported.building import named, node_path
+from ...imported.building import named, node_path, valid_path
 from ...imported.facts import MOVED, of_module
 from ...io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
 from ...io.matching import Match, matched
-from ...io.weights import entries_of, tensors_of
+from ...io.weights import DTYPES, entries_of, tensors_of
 from ...onnx.graph import Graph, Node
 from ...run.core.frame import Frame, Past, Tensor
 from ...run.panels import Histogram
 from ...run.source import Abilities
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
-from ...run.sources.recording.file import clean
+from ...run.sources.recording.file import distinct
 from ..page.recording import names_of
 from ..shown.subject import Float, Subject, pair_subject
 from ..shown.subject import tensors_of as tensors_of_arrays
@@ -75,7 +75,6 @@ def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> 
 # ---- `read_stored`: the arrays of a file, in display order.
 
 Array = NDArray[Any]
-Shapes = Mapping[str, tuple[int, ...]]
 
 MOST_NUMBERS = 32_000_000
 MOST_TENSORS = 1_000
@@ -83,6 +82,8 @@ BYTES = 80
 """Bytes that a picture needs for each number, alone or with its counterpart."""
 LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
+WEIGHED = ("float16", "float32", "float64", "int8", "uint8", *(kind for kind in DTYPES if "F" in kind), "I8", "U8")
+"""Types of weights by their names in NumPy and in safetensors; whole numbers of 8 bits are weights of small models."""
 
 
 class Read(NamedTuple):
@@ -107,16 +108,18 @@ def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
         case ".onnx":
             from ...onnx.reading import read_graph
 
-            graph = read_graph(source)
+            graph = _with_attributes(read_graph(source))
             own = _of_graph(graph)
             modules = _names_of_modules(graph, own)
             called = {name: modules.get(name, name) for name in own}
             known = {called[name]: array for name, array in own.items()}
-            names = _chosen(path, {name: array.shape for name, array in known.items()}, only)
+            names = _chosen(
+                path, {name: (array.shape, array.dtype.name in WEIGHED) for name, array in known.items()}, only
+            )
             return Read({name: known[name] for name in names}, graph, called)
         case ".safetensors":
             entries = dict(sorted(entries_of(source).items(), key=lambda item: _natural(item[0])))
-            names = _chosen(path, {name: entry.shape for name, entry in entries.items()}, only)
+            names = _chosen(path, {name: (entry.shape, entry.kind in WEIGHED) for name, entry in entries.items()}, only)
             return Read(tensors_of(source, entries, names))
     raise FileFormatError(f"{path_text(path)}: cannot show this file; allowed: {listing(ENDINGS)}{_elsewhere(source)}")
 
@@ -129,6 +132,19 @@ def _elsewhere(path: Path) -> str:
         ".html": "; open a page in a browser",
     }
     return said.get(path.suffix.lower(), "")
+
+
+def _with_attributes(graph: Graph) -> Graph:
+    """Return a graph whose nodes read the tensors and rows of floats in their attributes, as of a tree, as inputs."""
+    constants, nodes = dict(graph.constants), list[Node]()
+    for node in graph.nodes:
+        rows = {name: np.asarray(x) for name, x in node.attributes.items() if isinstance(x, np.ndarray)
+                or (node.domain and isinstance(x, tuple) and all(isinstance(one, float) for one in x))}  # fmt: skip
+        found = {f"{node.name}.{name}": array for name, array in rows.items()}
+        constants |= found
+        nodes.append(replace(node, inputs=(*node.inputs, *found)))
+    fixed = graph.fixed | (constants.keys() - graph.constants.keys())
+    return replace(graph, nodes=tuple(nodes), constants=constants, fixed=fixed)
 
 
 def _of_graph(graph: Graph) -> dict[str, Array]:
@@ -157,27 +173,40 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 
 def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, str]:
-    """Return names for tensors that the exporter numbered: ``conv1.weight`` for an input of the node /conv1/Conv."""
+    """Return names for tensors that the exporter numbered: ``conv1.weight`` for an input of the node /conv1/Conv.
+
+    What is added to a product is the bias of its module, as in a loaded network.
+    """
     found, taken = dict[str, str](), set(arrays)
+    paths = {node.name: _module(node) for node in graph.nodes}
+    products = {name: node.name for node in graph.nodes for name in node.outputs
+                if node.operator == "MatMul" and not arrays.keys().isdisjoint(node.inputs)}  # fmt: skip
     for node in graph.nodes:
-        path = _module(node)
+        for product in (products[name] for name in node.inputs if name in products and node.operator == "Add"):
+            paths[node.name] = paths[product] = paths[product] or paths[node.name]
+    for node in graph.nodes:
+        path = paths[node.name]
         for name, role in zip(node.inputs, ROLES.get(node.operator, ()) if path else (), strict=False):
             if role and name in arrays and name not in found and not of_module(name):
-                new = f"{path}.{role}"
+                new = f"{valid_path(path)}.{role}"
                 if new not in taken:
                     found[name] = new
                     taken.add(new)
     return found
 
 
-def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
-    """Return the names to show; raise InputError if there are none or too many."""
-    sizes = {name: prod(shape) for name, shape in shapes.items()}
+def _chosen(path: StrPath, stored: Mapping[str, tuple[tuple[int, ...], bool]], only: Sequence[str]) -> list[str]:
+    """Return the names to show, given the shape of each and whether it may be a weight; InputError: none or too many.
+
+    Others are shown only where no weight is: they count, or are indices.
+    """
+    sizes = {name: prod(shape) for name, (shape, _) in stored.items()}
     names = [name for name, size in sizes.items()
              if size and (not only or any(fnmatchcase(name, pattern) for pattern in only))]  # fmt: skip
+    names = [name for name in names if stored[name][1]] or names
     if not names:
         what = f"none of its names matches {listing(map(shown, only))}" if only else "it holds no numbers"
-        some = f"; it has {listing(map(shown, list(shapes)[:5]))}" + ", ..." * (len(shapes) > 5) if shapes else ""
+        some = f"; it has {listing(map(shown, list(stored)[:5]))}" + ", ..." * (len(stored) > 5) if stored else ""
         raise InputError(f"{path_text(path)}: {what}{some}")
     count = sum(sizes[name] for name in names)
     if count > MOST_NUMBERS or len(names) > MOST_TENSORS:
@@ -197,14 +226,7 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 
 def by_printed_names(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Return the arrays under names that fit on a line; a name that is already used gets a number."""
-    found: dict[str, Array] = {}
-    for name, array in arrays.items():
-        line = short = clean(name, LONGEST_NAME).strip() or "(no name)"
-        number = 2
-        while line in found or (line != name and line in arrays):
-            line, number = f"{short} ({number})", number + 1
-        found[line] = array
-    return found
+    return {line: arrays[name] for name, line in distinct(arrays, LONGEST_NAME).items()}
 
 
 def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:

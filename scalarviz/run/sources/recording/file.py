@@ -13,7 +13,7 @@ import struct
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +127,20 @@ def clean(words: str, most: int = LONGEST_TEXT) -> str:
     """Return a text in one line of at most `most` characters; unprintable ones become blanks."""
     line = "".join(c if c.isprintable() else " " for c in words[: most + 1])
     return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def distinct(names: Collection[str], most: int = LONGEST_NAME) -> dict[str, str]:
+    """Return, by name, a text as of :func:`clean` that is not empty; texts that would be equal get numbers."""
+    found = dict[str, str]()
+    taken = {name for name in names if name == clean(name, most).strip() != ""}
+    for name in names:
+        line, number = clean(name, most).strip() or "(no name)", 1
+        while line in taken and line != name:
+            number += 1
+            line = f"{clean(name, most - 10).strip() or '(no name)'} ({number})"
+        found[name] = line
+        taken.add(line)
+    return found
 
 
 # ---- The checksum of a frame: a flipped bit on a disk is noticed, not shown

@@ -29,7 +29,7 @@ from ...run import Run
 from ...scene.scene import Plan, Scene
 from ...source import RunSource
 from ..watched import Watched
-from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean
+from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean, distinct
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -281,20 +281,21 @@ def marked(stages: Iterable[Stage]) -> list[Stage]:
 
 
 def _tensor_rows(number: int, tensors: Iterable[Tensor]) -> list[tuple[Cell, ...]]:
-    return [
-        (number, k, clean(t.name, LONGEST_NAME), json.dumps(t.shape), t.start, t.role) for k, t in enumerate(tensors)
-    ]
+    names = distinct([t.name for t in tensors])
+    return [(number, k, names[t.name], json.dumps(t.shape), t.start, t.role) for k, t in enumerate(tensors)]
 
 
-def _stage_rows(number: int, stages: Iterable[Stage]) -> list[tuple[Cell, ...]]:
+def _stage_rows(number: int, forward: Forward | Outside) -> list[tuple[Cell, ...]]:
+    weights = distinct([t.name for t in forward.tensors])
+    names = distinct([s.name for s in forward.stages]) | {"": "", "input": "input"}  # the model, and what it gets
     return [
         (
-            number, k, clean(s.name, LONGEST_NAME), clean(s.kind, LONGEST_NAME), s.outputs,
-            *(None if part is None else clean(part.name, LONGEST_NAME) for part in (s.weight, s.bias)),
-            json.dumps(s.shape), json.dumps(s.input_shape),
-            json.dumps([clean(name, LONGEST_NAME) for name in s.sources]), int(s.whole),
+            number, k, names[s.name], clean(s.kind, LONGEST_NAME), s.outputs,
+            *(None if part is None else weights[part.name] for part in (s.weight, s.bias)),
+            json.dumps(s.shape), json.dumps(s.input_shape), json.dumps([names[name] for name in s.sources]),
+            int(s.whole),
         )
-        for k, s in enumerate(stages)
+        for k, s in enumerate(forward.stages)
     ]  # fmt: skip
 
 
@@ -346,7 +347,7 @@ class Changes(ABC):
         self._networks.append(forward)
         number = len(self._networks) - 1
         for table, columns, rows in (("tensor", 6, _tensor_rows(number, forward.tensors)),
-                                     ("stage", 11, _stage_rows(number, forward.stages))):  # fmt: skip
+                                     ("stage", 11, _stage_rows(number, forward))):  # fmt: skip
             found.append(put(table, columns, *rows))
         return number
 
@@ -541,7 +542,7 @@ class WatchedChanges(Changes):
 
     def _look(self, frame: Frame, kept: bool, found: list[Item]) -> FrameItem:
         cells: dict[str, Cell] = {"loss": number(frame.loss), "lr": number(frame.lr), "batch": 0, "optimizer": "",
-                                  "edited": 0, "stopped": ""}  # fmt: skip
+                                  "edited": 0, "stopped": clean(self._watched.over)}  # fmt: skip
         place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
         gradient = frame.gradient if self.wanted["gradients"] else None
         moved = frame.update if self.wanted["updates"] else None

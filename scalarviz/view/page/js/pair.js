@@ -86,7 +86,7 @@ export class PairRun extends RecordedRun {
     const flags = a.flags.map((mark, k) => bothMarks(mark, b.flags[k]));
     const texels = all(name => differenceOf(a.texels[name], b.texels[name]));
     const [low, high, v] = this.ranges[frame] ?? [0, 1, 1], rowRange = { low, high, scale: "linear" };
-    const third = { texels, errors, flags, step: this.steps[frame], rows: {}, rowMap: "difference", rowRange: { low: -v, high: v, scale: "linear" } };
+    const third = { texels, errors, flags, step: this.steps[frame], rows: Object.create(null), rowMap: "difference", rowRange: { low: -v, high: v, scale: "linear" } };
     return [{ ...a, whole, rowRange }, { ...b, whole, rowRange }, third];
   }
 

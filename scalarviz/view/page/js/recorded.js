@@ -69,16 +69,16 @@ export class RecordedRun {
 
   /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */
   rowsAt(frame) {
-    return this.beside ? this.#apart(rowOf(this.beside, frame)) : {};
+    return this.beside ? this.#apart(rowOf(this.beside, frame)) : Object.create(null);
   }
 
   /** The largest error of each; empty if they are exact. */
   get rowErrors() {
-    return this.beside?.errors ? this.#apart(this.beside.errors) : {};
+    return this.beside?.errors ? this.#apart(this.beside.errors) : Object.create(null);
   }
 
   #apart(row) {
-    const found = {};
+    const found = Object.create(null); // a layer may be called __proto__
     let at = 0;
     for (const [name, count] of this.head.beside) {
       found[name] = row.subarray(at, at + count);

@@ -121,7 +121,7 @@ export class RecordedWalk {
     const rows = Object.fromEntries([...this.rows].filter(([name]) => !this.cubes.has(name)));
     const { gradient: _, ...others } = frame.errors ?? {};
     const shown = { ...frame, texels: { ...frame.texels, ...all, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)), weight },
-      errors: others, flags, rows: { ...frame.rows, ...rows }, reached, hides, lit: { [quantity]: lit }, rise, step: told.step, sample_loss: phase < PHASE.loss || told.own === null ? null : Number(told.own),
+      errors: others, flags, rows: Object.assign(Object.create(null), frame.rows, rows), reached, hides, lit: { [quantity]: lit }, rise, step: told.step, sample_loss: phase < PHASE.loss || told.own === null ? null : Number(told.own),
       deltasOf: name => this.rowDeltasAt(at).get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, this.rowDeltasAt(at)),
       about: [quantity === "gradient" ? told.samples : "", updates ? told.height : ""] };
     const { single } = document.words; // deltas of a single layer are below its outputs
