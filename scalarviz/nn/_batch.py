@@ -24,7 +24,7 @@ from ..checks import real_array
 from ..engine.arrays.program import RowProgram, one_blas_thread
 from ..engine.problem import check_coupled, follow
 from ..errors import InputError, StateError, TracingError
-from ..scalar import Value, dot, mask, tracing
+from ..scalar import Value, Weight, dot, mask, tracing
 from ..scalar.array import Values, values
 from ..scalar.nested import every, shape_of
 from ..scalar.outputs import Made, Outputs, plain, taped, untracking
@@ -34,9 +34,8 @@ from ..tape import Tape, trace
 from ..tape.lower import Cached, lower_rows
 from ..tape.passes import parameters_read
 from ..tape.trace import random_states
-from ._activations import Activation
 from ._inputs import rebuilt, titled
-from ._module import KINDS
+from ._parameter import Parameter
 from ._to_onnx import first_sides, origin_of, trained_shape
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
     if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
     made = x._made if isinstance(x, Outputs) and not untracking() else None
-    if made is not None and isinstance(module, Activation):
+    if made is not None and module.elementwise:
         return module.forward(x)
     array = real_array(plain(x), f"{type(module).__name__}: the input")
     if array.ndim < 2:
@@ -240,7 +239,7 @@ def _standing(module: Module) -> Standing:
         own, functions = vars(part), _functions_of(type(part))
         if functions:  # attributes that no function of the user names may change
             names = {name for function in functions for name in _names_in(function.__code__)}
-            here = [k for k, x in own.items() if k in names or k == "training" or isinstance(x, KINDS)]
+            here = [k for k, x in own.items() if k in names or k == "training" or _is_part(x)]
             found.append((partial(_values_of, own, here), [own[name] for name in here]))
             found += [entry for name in here for entry in _inside(own[name], 0)]
             found += [entry for kind in type(part).__mro__ if not _of_package(kind) for entry in _data_of(kind, names)]
@@ -249,6 +248,10 @@ def _standing(module: Module) -> Standing:
             found += [entry for held in own.values() for entry in _inside(held, 0)]
         found += _read_by(functions, set())
     return [(get, before) for get, before in found if before]
+
+
+def _is_part(x: Any) -> bool:
+    return isinstance(x, Parameter | Weight) or hasattr(x, "named_modules")
 
 
 def _functions_of(kind: type) -> list[FunctionType]:
@@ -285,7 +288,7 @@ def _inside(held: Any, level: int) -> Standing:
     if isinstance(held, np.random.Generator | random.Random):
         state = str(_state_of(held))
         return [(lambda: [str(_state_of(held)) == state], [True])]
-    if level > LEVELS or isinstance(held, (*KINDS, Value, type, ModuleType, FunctionType)):
+    if level > LEVELS or _is_part(held) or isinstance(held, Value | type | ModuleType | FunctionType):
         return []
     if isinstance(held, list | tuple):
         return [(lambda: held, list(held)), *(entry for one in held for entry in _inside(one, level + 1))]

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, SupportsFloat, overload
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,6 +184,8 @@ class Module:
     __slots__ = ("__dict__", "__weakref__", "_kept")
 
     _kept: _Books
+    elementwise: ClassVar[bool] = False
+    """Whether `forward` applies one operation to each number, also to outputs of a batch."""
 
     @property
     def _books(self) -> _Books:

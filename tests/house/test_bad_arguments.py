@@ -179,7 +179,7 @@ sv.trace(_, 1) || None, 'f', 3
 sv.trace(lambda v: v, <_ 1,_>) | None, '1', -1, 1.5
 sv.trace(lambda v: v, 1, loss=_) | 'f', 3
 sv.trace(lambda v: _, 1) | None, 1.0, 'a'
-sv.watch(_) || circle(), None, 'rgb', 3.0, object(), {}, [], X[0], nn.Linear, linear(), made(), {'a': 'b'}, {'a': 1j}
+sv.watch(_) || circle(), None, 'rgb', 3.0, object(), {}, [], X[0], nn.Linear, made(), {'a': 'b'}, {'a': 1j}
 sv.watch({'a': X}, budget=_) || None, *NO_COUNT
 sv.watch({'a': X}).update(_) || 3, 'a', {}, {'b': X}, {'a': Y}, {'a': X, 'b': X}
 sv.watch({'a': X}).update(grads=_) || 3, 'a', {'b': X}, {'a': Y}
