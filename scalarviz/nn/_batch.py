@@ -86,10 +86,16 @@ class Recorded:
         found.theta[:] = theta
         return found
 
-    def theta(self, *, weights: bool = False) -> Array:
-        """Return the numbers of all blocks, or of the weights without the buffers."""
-        blocks = [block for block in self.tape.blocks if not (weights and block.buffer)]
-        return np.concatenate([block.flat_value for block in blocks] or [np.empty(0)])
+    def theta(self) -> Array:
+        """Return the numbers of all blocks."""
+        return np.concatenate([block.flat_value for block in self.tape.blocks] or [np.empty(0)])
+
+    def weights(self, theta: Array | None = None) -> Array:
+        """Return the bits of the weights, without buffers; `theta` may have the numbers of all blocks."""
+        if theta is None or any(block.buffer for block in self.tape.blocks):
+            own = [block.flat_value for block in self.tape.blocks if not block.buffer]
+            theta = np.concatenate(own or [np.empty(0)])
+        return theta.view(f"u{theta.itemsize}")
 
     def spread(self, flat: Array, buffers: bool, reached: Sequence[slice] = ()) -> None:
         """Set the buffers, or add a gradient to those of the weights, which came through the outputs `reached`."""
@@ -162,7 +168,7 @@ def _computed(module: Module, array: Array, named: Mapping[str, Any], recorded: 
     wrong = np.isnan(found).any(axis=1) if passes.gathers else np.zeros(0, bool)
     if wrong.any() and np.isfinite(rows[wrong]).all():  # the call with that sample reports a number that is no row
         module(array[int(np.argmax(wrong))].tolist(), **named)
-    return _shaped(recorded, found, lambda upstream: passes.gradient(theta, rows, upstream, place), ())
+    return _shaped(recorded, found, theta, lambda upstream: passes.gradient(theta, rows, upstream, place), ())
 
 
 def _through(array: Array, recorded: Recorded, made: Made) -> Any:
@@ -192,7 +198,7 @@ def _through(array: Array, recorded: Recorded, made: Made) -> Any:
     of_inputs = np.full(program_inputs := recorded.tape.n_inputs, -1)
     of_inputs[program.input_index] = program.input_rows
     inputs = np.zeros((len(array), program_inputs))
-    return _shaped(recorded, rows[program.outputs].T, gradient, (made, inputs.reshape(array.shape)))
+    return _shaped(recorded, rows[program.outputs].T, None, gradient, (made, inputs.reshape(array.shape)))
 
 
 def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recorded:
@@ -335,17 +341,19 @@ def _zeros(result: Any) -> Any:
     return None if result is None else np.empty(shape_of(result))
 
 
-def _shaped(recorded: Recorded, found: Array, gradient: Callable[[Array], Array], through: Any) -> Any:
+def _shaped(
+    recorded: Recorded, found: Array, theta: Array | None, gradient: Callable[[Array], Array], through: Any
+) -> Any:
     """Return outputs (N, numbers) in the structure of the result, each part with the batch as its first axis.
 
-    `gradient` gives that of the weights for an upstream gradient (N, numbers). `through` is how the inputs were
-    computed, and the array that `gradient` fills with theirs; empty for plain numbers.
+    `theta` has the numbers of the weights, if they are at hand. `gradient` gives that of the weights for an upstream
+    gradient (N, numbers). `through` is how the inputs were computed, and the array that `gradient` fills with theirs;
+    empty for plain numbers.
     """
-    weights, reached = recorded.theta(weights=True), list[slice]()
+    weights, reached = recorded.weights(theta), list[slice]()
 
     def pull(upstream: Array) -> list[Array]:
-        now = recorded.theta(weights=True)
-        if not np.array_equal(now.view(f"u{now.itemsize}"), weights.view(f"u{now.itemsize}")):  # bits: NaNs are equal
+        if not np.array_equal(recorded.weights(), weights):  # of bits: NaNs are equal
             raise StateError(
                 "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
                 "backward() before optimizer.step(), and the network again after it"
