@@ -15,7 +15,7 @@ from ..check import answer, backward, gradient, module, training
 from ..check.backward import report_of
 from ..check.exercise import Exercise
 from ..check.pupil_code import check_filled, title_of
-from ..check.report import CheckEnded, Report, run_check
+from ..check.report import SECONDS, CheckEnded, Report, run_check
 from ..check.walks import check_class, check_walk
 from ..errors import ScalarvizError, shown
 from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
@@ -24,31 +24,35 @@ from ..scalar import register
 from .scenes import Bump
 
 
-def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:
+def sums_and_products(rule: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check the backward rules of both operations; report the first wrong one."""
 
     def find() -> Report:
         reports = [report_of(rule, op, "", title_of(rule), (None, 1e-5, 0)) for op in ("add", "mul")]
         return next((report for report in reports if not report), reports[-1])
 
-    return run_check("backward", title_of(rule), hint, find)
+    return run_check("backward", title_of(rule), hint, find, seconds=seconds)
 
 
-def forward_alone(cls: Any, of: Any = None, hint: str = "") -> Report:
+def forward_alone(cls: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check the forward results of a pupil's class of numbers."""
-    return run_check("backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)))
+    return run_check(
+        "backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)),
+        seconds=seconds,
+    )  # fmt: skip
 
 
-def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
+def plain_walk(walk: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check a walk back through graphs of sums and products; its push needs nodes with two parents."""
     report = run_check(
-        "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True))
-    )
+        "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True)),
+        seconds=seconds,
+    )  # fmt: skip
     leaf = report.cause == "raises" and "not enough values to unpack" in report.text
     return replace(report, looks="`order` holds a node without parents, which has nothing to push.") if leaf else report
 
 
-def formula(given: Any, of: Any, hint: str = "") -> Report:
+def formula(given: Any, of: Any, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
     title = f"slope of {of[1]}"
 
@@ -66,7 +70,7 @@ def formula(given: Any, of: Any, hint: str = "") -> Report:
             raise CheckEnded("kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
         return replace(report_of(operation, None, operation.__name__, title, (None, 1e-5, 0)), title=title)
 
-    return run_check("backward", title, hint, find)
+    return run_check("backward", title, hint, find, seconds=seconds)
 
 
 class Unit(Module):
