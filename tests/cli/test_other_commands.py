@@ -24,6 +24,7 @@ from scalarviz.io import save_picture, save_tensors
 from scalarviz.lessons import lessons, shelf
 from scalarviz.run.engines import ready
 from scalarviz.run.scene.scene import flag_of
+from scalarviz.scalar import function as ops_of
 from scalarviz.scalar import ops
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -153,8 +154,11 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
     assert row.endswith(f"not cached for float32, float64; {said}")
     result = cli("warmup")
     assert (result.code, result.err) == (2, f"scalarviz: {said}\n")
-    net = nn.Sequential(nn.Linear(3, 2))
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((4, 3)), np.ones((4, 2))))
+    name, net = f"test_{trouble.replace(' ', '_')}", nn.Linear(3, 2)  # an operation that no other test has compiled
+    monkeypatch.setitem(ops.TABLE, name, ops.Op(name, ("a",), "a * a * a", ("3 * a * a",)))
+    run = sv.Run(
+        lambda x: ops_of(name)(net(x)), nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((4, 3)), np.ones((4, 2)))
+    )  # fmt: skip
     assert (run.engine.name, ready(run)) == ("numba", False)
 
 
