@@ -129,7 +129,7 @@ class Source(Protocol):
 
     @property
     def edits(self) -> int:
-        """A number that every edit changes, and every move of an edit that goes on."""
+        """Number of edits before the current step."""
         return 0
 
     @property
@@ -321,7 +321,7 @@ class RunSource(Source):
 
     @property
     def edits(self) -> int:
-        return self.run.timeline.revision + self.run._store.revision
+        return len(self.run.log)
 
     @property
     def span(self) -> tuple[int, int]:

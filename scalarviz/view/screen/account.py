@@ -20,7 +20,6 @@ from ...run.opened.opened import Along
 from ...run.opened.passes import Terms
 from ...run.opened.rule import Update
 from ...run.run import Run
-from ...run.source import RunSource
 from ...scalar.emit import float16
 from ..ink.text import EXACT, MINUS, Printed, decimals, descent, factor, figure, number, product, rounds_to, significant
 from ..panels.drawer import BEFORE, Floats, batch_of, noun
@@ -54,7 +53,7 @@ class Account:
 
     update: Update  # the weight before and after, its gradient, and the lines of the optimiser's rule
     step: int  # number of steps done
-    edits: int  # of the source then
+    edits: int  # number of edits done
     frozen: bool
     terms: tuple[Term, ...]  # the largest by magnitude, at most `LISTED`
     count: int  # number of all terms
@@ -65,6 +64,7 @@ class Account:
     along: Along | None = None
     follows: bool = False  # whether it is a statistic or the loss scale, not a weight
     rounded: str = ""  # in float16: what happens to the network's float16 number
+    values: Floats | None = None  # all weights then: another one may be moved without a new edit
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -87,11 +87,11 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
     terms, update = opened.terms(index, LISTED), opened.update(index)
     state = zip(run.optimizer.state, run._problem.state, strict=True)
     return Account(
-        update, opened.step - 1, RunSource(run).edits, bool(run._store.frozen[index]),
+        update, opened.step - 1, len(run.log), bool(run._store.frozen[index]),
         _listed(run, terms, opened.divisor), terms.count, terms.sum * opened.divisor, opened.divisor,
         tuple((name, float(array[index])) for name, array in state), type(run.optimizer).__name__,
         opened.loss_along(index) if along else None, opened.follows(index),
-        _rounded(update.before, update.after) if run.dtype == HALF else "",
+        _rounded(update.before, update.after) if run.dtype == HALF else "", run._store.value.copy(),
     )  # fmt: skip
 
 

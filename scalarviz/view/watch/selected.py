@@ -293,9 +293,8 @@ class Asking:
 
     def _is_current(self, account: Account, frame: Frame) -> bool:
         """Return whether an account is of the moment shown."""
-        return (account.step, account.edits) == (frame.step, self._bench.subject.source.edits) and np.array_equal(
-            account.update.before, float(frame.values[account.update.index]), equal_nan=True
-        )
+        same = (account.step, account.edits) == (frame.step, self._bench.subject.source.edits)
+        return same and account.values is not None and np.array_equal(account.values, frame.exact, equal_nan=True)
 
 
 class SignSearch:
