@@ -32,7 +32,7 @@ class Activation(Module):
     """
 
     op: ClassVar[str | None] = None
-    elementwise: ClassVar[bool] = True
+    _elementwise: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
     onnx_stacks: ClassVar[bool] = True
     _numbers: ClassVar[tuple[str, ...]] = ()

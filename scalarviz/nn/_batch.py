@@ -124,7 +124,7 @@ def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
     if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
     made = x._made if isinstance(x, Outputs) and not untracking() else None
-    if made is not None and module.elementwise:
+    if made is not None and module._elementwise:
         return module.forward(x)
     array = real_array(plain(x), f"{type(module).__name__}: the input")
     if array.ndim < 2:

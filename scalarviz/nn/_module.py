@@ -184,7 +184,7 @@ class Module:
     __slots__ = ("__dict__", "__weakref__", "_kept")
 
     _kept: _Books
-    elementwise: ClassVar[bool] = False
+    _elementwise: ClassVar[bool] = False
     """Whether `forward` applies one operation to each number, also to outputs of a batch."""
 
     @property
