@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from operator import is_
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +49,10 @@ LEVELS = 2
 """How deep a recording looks into the objects that a forward reads."""
 RECORDINGS = 4
 """The most recordings that are kept for a shape: one in training, one in evaluation, and a few."""
+CHANGED = (
+    "backward(): a weight has changed since the network was called, so its gradient is unknown; call backward() before "
+    "optimizer.step(), and the network again after it"
+)
 MOST_NODES = 1_000_000
 """The most nodes of the graphs that a batch may need where objects compute it."""
 
@@ -165,9 +169,10 @@ def _computed(module: Module, array: Array, named: Mapping[str, Any], recorded: 
     found = passes.outputs(rows, place)
     if len(passes.plan.body.tracks):
         recorded.spread(passes.theta, buffers=True)
-    wrong = np.isnan(found).any(axis=1) if passes.gathers else np.zeros(0, bool)
-    if wrong.any() and np.isfinite(rows[wrong]).all():  # the call with that sample reports a number that is no row
-        module(array[int(np.argmax(wrong))].tolist(), **named)
+    if passes.gathers:  # the call with a sample reports a number that is no row
+        wrong = np.isnan(found).any(axis=1) & np.isfinite(rows).all(axis=1)
+        if wrong.any():
+            module(array[int(np.argmax(wrong))].tolist(), **named)
     return _shaped(recorded, found, theta, lambda upstream: passes.gradient(theta, rows, upstream, place), ())
 
 
@@ -240,19 +245,20 @@ def _stands(now: Any, before: list[Any]) -> bool:
 
 def _standing(module: Module) -> Standing:
     """Return all that a recording depends on: attributes of the layers, and what users' functions read beside these."""
-    found: Standing = []
-    for _, part in module.named_modules():
-        own, functions = vars(part), _functions_of(type(part))
-        if functions:  # attributes that no function of the user names may change
-            names = {name for function in functions for name in _names_in(function.__code__)}
-            here = [k for k, x in own.items() if k in names or k == "training" or _is_part(x)]
-            found.append((partial(_values_of, own, here), [own[name] for name in here]))
-            found += [entry for name in here for entry in _inside(own[name], 0)]
-            found += [entry for kind in type(part).__mro__ if not _of_package(kind) for entry in _data_of(kind, names)]
-        else:
-            found.append((own.values, list(own.values())))
-            found += [entry for held in own.values() for entry in _inside(held, 0)]
-        found += _read_by(functions, set())
+    parts = [part for _, part in module.named_modules()]
+    functions = _reachable([function for part in parts for function in _functions_of(part)])
+    names = {name for function in functions for name in _names_in(function.__code__)}
+    every = not names.isdisjoint(("getattr", "vars", "__dict__"))
+    found = _read_by(functions)
+    for part in parts:
+        own, kind = vars(part), type(part)
+        ours = every or any(_of_package(one) and one.__name__ != "Module" for one in kind.__mro__)
+        here = [k for k, x in own.items() if ours or k in names or k == "training" or _is_part(x)]
+        # other attributes may change: no function of the user names them
+        found.append((partial(_values_of, own, here), [own[name] for name in here]))
+        found.append((partial(_count, own), _count(own)))
+        found += [entry for name in here for entry in _inside(own[name], 0)]
+        found += [entry for one in kind.__mro__ if not _of_package(one) for entry in _data_of(one, names)]
     return [(get, before) for get, before in found if before]
 
 
@@ -260,17 +266,38 @@ def _is_part(x: Any) -> bool:
     return isinstance(x, Parameter | Weight) or hasattr(x, "named_modules")
 
 
-def _functions_of(kind: type) -> list[FunctionType]:
-    """Return the functions of a user's class, without those that make an object."""
-    kinds = [one for one in kind.__mro__ if not _of_package(one) and one is not object]
-    every = [(name, held) for one in kinds for name, held in vars(one).items()]
-    return [held for name, held in every if isinstance(held, FunctionType) and name != "__init__"]
+def _functions_of(part: Module) -> list[FunctionType]:
+    """Return the functions of a user's class, without those that make an object, and those that its object holds."""
+    kinds = [one for one in type(part).__mro__ if not _of_package(one) and one is not object]
+    every = [held for one in kinds for name, held in vars(one).items() if name != "__init__"]
+    return list(filter(None, map(_function_in, [*every, *vars(part).values()])))
+
+
+def _function_in(held: Any) -> FunctionType | None:
+    """Return the function of a property, a method or another wrapper."""
+    held = getattr(held, "fget", None) or getattr(held, "__func__", held)
+    return held if isinstance(held, FunctionType) and not _of_package(held) else None
+
+
+def _reachable(functions: list[FunctionType]) -> list[FunctionType]:
+    """Return functions and all of the user's that they call by a global name, or have around them."""
+    found = dict.fromkeys(functions)
+    below = list(found)
+    for function in below:  # grows during the loop
+        around = function.__globals__
+        used = [around[name] for name in _names_in(function.__code__) if name in around]
+        for other in map(_function_in, [*used, *_contents(function.__closure__ or ())]):
+            if other is not None and other not in found:
+                found[other] = None
+                below.append(other)
+    return list(found)
 
 
 def _names_in(code: CodeType) -> set[str]:
-    """Return the names that code and the functions inside it use."""
+    """Return the names that code and the functions inside it use, also those in texts, as for ``getattr``."""
     inner = [_names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
-    return {*code.co_names, *code.co_freevars}.union(*inner)
+    texts = (part for part in code.co_consts if isinstance(part, str))
+    return {*code.co_names, *code.co_freevars, *texts}.union(*inner)
 
 
 def _data_of(kind: type, names: set[str]) -> Standing:
@@ -307,22 +334,17 @@ def _state_of(generator: Any) -> Any:
     return generator.getstate() if isinstance(generator, random.Random) else generator.bit_generator.state
 
 
-def _read_by(functions: Sequence[FunctionType], seen: set[int]) -> Standing:
+def _read_by(functions: Sequence[FunctionType]) -> Standing:
     """Return the global numbers, texts and objects that functions read, and the variables around them."""
     found: Standing = []
     for function in functions:
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        around = function.__globals__
+        around, cells = function.__globals__, function.__closure__ or ()
         names = [name for name in sorted(_names_in(function.__code__)) if name in around]
         read = [name for name in names if not isinstance(around[name], type | ModuleType | BuiltinFunctionType)]
         found.append((partial(_values_of, around, read), [around[name] for name in read]))
-        cells = function.__closure__ or ()
         found.append((partial(_contents, cells), _contents(cells)))
-        below = [*(around[name] for name in read), *_contents(cells)]
-        found += [entry for held in below for entry in _inside(held, 0)]
-        found += _read_by([f for f in below if isinstance(f, FunctionType) and not _of_package(f)], seen)
+        for held in (*(around[name] for name in read), *_contents(cells)):
+            found += _inside(held, 0)
     return found
 
 
@@ -330,8 +352,12 @@ def _values_of(around: Mapping[str, Any], names: list[str]) -> list[Any]:
     return [around.get(name) for name in names]
 
 
+def _count(own: Mapping[str, Any]) -> list[int]:
+    return [len(own)]
+
+
 def _contents(cells: Sequence[Any]) -> list[Any]:
-    return [cell.cell_contents for cell in cells]
+    return [cell.cell_contents if cell != CellType() else None for cell in cells]  # an empty one equals a new one
 
 
 def _zeros(result: Any) -> Any:
@@ -354,10 +380,7 @@ def _shaped(
 
     def pull(upstream: Array) -> list[Array]:
         if not np.array_equal(recorded.weights(), weights):  # of bits: NaNs are equal
-            raise StateError(
-                "backward(): a weight has changed since the network was called, so its gradient is unknown; call "
-                "backward() before optimizer.step(), and the network again after it"
-            )
+            raise StateError(CHANGED)
         recorded.spread(gradient(upstream.reshape(found.shape)), buffers=False, reached=reached)
         return [through[1]] if through else []
 
@@ -408,6 +431,8 @@ def _one_by_one(module: Module, array: Array, named: Mapping[str, Any], made: Ma
         for k, sample in enumerate(array):
             leaves = list(map(Value, sample.ravel().tolist()))
             outputs = every(outputs_of(k, values(leaves, sample.shape)), title)
+            if not np.array_equal([v.data for v in outputs], found[k], equal_nan=True):
+                raise StateError(CHANGED)
             total = dot(upstream.reshape(found.shape)[k].tolist(), outputs)
             if k == 0 and (nodes := len(inner_nodes([total])) * len(array)) > MOST_NODES:
                 raise InputError(
@@ -449,7 +474,9 @@ def _part(loss: Any, sides: Shape, target: Shape, alive: int) -> Part:
     key: Any = type(loss), tuple(vars(loss).items()), sides, target, alive
     try:
         found = _PARTS.get(key)
-    except TypeError:  # an attribute of a user's loss is not hashable
+    except TypeError:  # an attribute is not hashable
+        key, found = None, None
+    if not _of_package(type(loss)):  # a loss of a user's own may depend on anything
         key, found = None, None
     if found is None:
         of = loss if loss.reduction == "none" else getattr(loss, "batch_part", loss)

@@ -281,7 +281,9 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
     def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         return self._summed("mean", dim, keepdim, numpy, True)
 
-    def _summed(self, name: str, dim: Any, keepdim: bool, numpy: dict[str, Any], mean: bool) -> Outputs:
+    def _summed(self, name: str, dim: Any, keepdim: bool, numpy: dict[str, Any], mean: bool) -> Any:
+        if any(option is not None for key, option in numpy.items() if key not in ("axis", "keepdims")):
+            return self._without_rule(getattr(np, name), (self,), numpy)  # such as np.sum(y, dtype=int)
         dim, keepdim = _dim_and_keepdim(name, dim, keepdim, numpy)
         gone, shape = dimensions(self, dim, name), self.shape
         kept = tuple(1 if d in gone else side for d, side in enumerate(shape))

@@ -71,9 +71,9 @@ def test_two_hundred_steps_are_pytorchs(network, loss, rule, torch):
     found = loop(net, LOSSES[loss].ours(), make_optimizer(rule, net.parameters()), pairs)
     other = make_optimizer(rule, list(theirs.parameters()), torch.optim)
     wanted = loop(theirs, LOSSES[loss].theirs(), other, tensors(torch, pairs))
-    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
     for name, tensor in theirs.state_dict().items():
-        np.testing.assert_allclose(net.state_dict()[name], tensor.numpy(), rtol=1e-7, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(net.state_dict()[name], tensor.numpy(), rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -188,7 +188,7 @@ def test_a_forward_is_recorded_once_and_again_when_what_it_reads_changes(monkeyp
         OUTSIDE[0] = 0.5
     np.testing.assert_allclose(net(x), 2 * rows + 0.5)
     net(x[:3]).sum().backward()
-    assert len(made) <= 4
+    assert len(made) == 3  # the first recording still holds at the end
 
 
 class Reads(nn.Module):
@@ -216,6 +216,51 @@ class ReadsATensor(Reads):
         return float(self.held[0])
 
 
+class ReadsByAProperty(Reads):
+    @property
+    def _number(self):
+        return self.seen + 1.0
+
+    def number(self):
+        return self._number
+
+
+class ReadsByAFunction(Reads):
+    def number(self):
+        return _number_of(self)
+
+
+def _number_of(net):
+    return net.seen + 1.0
+
+
+class Leaky(nn.LeakyReLU):
+    """Its forward is that of the package, and its class a user's."""
+
+    def named(self):
+        return "leaky"
+
+
+class Counts(Reads):
+    def number(self):
+        self.seen += 1
+        return float(self.seen)
+
+
+def test_a_forward_that_counts_its_calls_counts_each():
+    net, x = Counts(), np.ones((2, 3))
+    rows = np.asarray(net.layer(x))
+    for number in (1, 2, 3):
+        np.testing.assert_allclose(net(x), number * rows)
+
+
+def test_a_users_subclass_of_a_layer_follows_its_numbers():
+    net, x = Leaky(0.1), -np.ones((2, 3))
+    for slope in (0.1, 0.5):
+        net.negative_slope = slope
+        np.testing.assert_allclose(net(x), slope * x)
+
+
 class Draws(Reads):
     def number(self):
         return float(self.held.normal())
@@ -241,6 +286,8 @@ KINDS = {
     "an object": (lambda torch: Reads(SimpleNamespace(scale=1.0)), lambda net, k: _set(net.held, k)),
     "its class": (lambda torch: ReadsItsClass(), lambda net, k: _set(ReadsItsClass, k)),
     "a tensor": (lambda torch: ReadsATensor(torch.ones(1)), lambda net, k: net.held.fill_(k)),
+    "a property": (lambda torch: ReadsByAProperty(), lambda net, k: setattr(net, "seen", k - 1)),
+    "a function": (lambda torch: ReadsByAFunction(), lambda net, k: setattr(net, "seen", k - 1)),
     "a global object": (lambda torch: ReadsAGlobal(), lambda net, k: _set(HOLDER, k)),
 }
 
@@ -308,7 +355,7 @@ def test_words_of_tutorials(torch):
     for found in gradients[1:]:
         np.testing.assert_allclose(found, gradients[0])
     assert Focal()(net(x), y).item() == pytest.approx(F.mse_loss(net(x), y).item() + F.l1_loss(net(x), y).item())
-    assert net(x).argmax(1).eq(torch.zeros(4).long()).sum() >= 0
+    assert net(x).argmax(1).eq(torch.zeros(4).long()).sum() == (np.argmax(np.asarray(net(x)), 1) == 0).sum()
     assert (torch.ones(1, 4).double() @ net(x)).shape == (1, 3)
     assert F.relu(1 - net(x).sum(-1)).mean().requires_grad
     assert torch.max(net(x), net(x) * 2).shape == (4, 3)
