@@ -25,7 +25,7 @@ test test-all hunt notebooks gallery site: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	@.ci/system-libraries
 	@$(BIN)/scalarviz warmup --quiet
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not ci and not hunt" $(PYTEST)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not ci and not hunt" -o faulthandler_timeout=150 $(PYTEST)
 
 # All tests but hunts, with PyTorch, browsers, notebooks and the compilers of GPU kernels: twenty minutes
 test-all: $(EVERYTHING)
