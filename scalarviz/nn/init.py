@@ -22,6 +22,7 @@ from ..arguments import no_name
 from ..errors import InputError, TypeMismatchError, shown, typed
 from ..scalar import Weight, mask
 from ..scalar.number import as_number, positive
+from ._draws import Counter, Draw, Shape, next_draw
 from ._parameter import FloatArray, Parameter, fitted
 
 if TYPE_CHECKING:
@@ -31,30 +32,6 @@ __all__ = [
     "Draw", "Initializer", "apply", "drawn", "kaiming_uniform", "manual_seed", "normal", "pytorch_default", "uniform",
     "xavier_uniform",
 ]  # fmt: skip
-
-Shape = tuple[int, ...]
-
-
-class Draw:
-    """The sequence of random numbers of one parameter, number `place` in its network."""
-
-    def __init__(self, seed: int, place: int) -> None:
-        rng.split(seed)  # refuses a bad seed, even if nothing is drawn
-        self.seed, self.place, self.drawn = seed, place, 0
-
-    def uniform(self, shape: Shape) -> FloatArray:
-        """Return numbers in ``[0, 1)``, float64."""
-        return self._next(rng.uniform, shape)
-
-    def normal(self, shape: Shape) -> FloatArray:
-        """Return standard normal numbers, float64."""
-        return self._next(rng.normal, shape)
-
-    def _next(self, source: Callable[..., FloatArray], shape: Shape) -> FloatArray:
-        n = math.prod(shape)
-        start, self.drawn = self.drawn, self.drawn + n + n % 2  # an even start, since normal numbers come in pairs
-        return source(self.seed, rng.Stream.WEIGHTS, self.place, n, start=start).reshape(shape)
-
 
 Function = Callable[[Shape, int, int, Draw], Any]
 
@@ -164,13 +141,6 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
     return Initializer(weight, bias, f"kaiming_uniform(gain={factor:g})")
 
 
-class _Counter:
-    """The process-wide place of the next parameter without a seed."""
-
-    seed = 0
-    place = 0
-
-
 def manual_seed(seed: int) -> None:
     """Restart the counter of layers without a seed, with this seed.
 
@@ -182,7 +152,7 @@ def manual_seed(seed: int) -> None:
         `seed` is not a whole number in ``0 .. 2**64 - 1``.
     """
     rng.split(seed)
-    _Counter.seed, _Counter.place = seed, 0
+    Counter.seed, Counter.place = seed, 0
     mask.begin(seed)
 
 
@@ -262,7 +232,7 @@ def _values(
         for name, part in owner._members():
             if not isinstance(part, Parameter | Weight) or id(part) in done:
                 continue
-            draw = _draw(seed, len(done))
+            draw = next_draw(seed, len(done))
             done.add(id(part))
             shape = part.shape if isinstance(part, Parameter) else ()
             fill = getattr(rule, "bias", _zeros) if name == "bias" else rule
@@ -273,13 +243,6 @@ def _values(
                 values = values.copy()
                 values[padding] = 0.0
             yield path, owner, part, values
-
-
-def _draw(seed: int | None, place: int) -> Draw:
-    if seed is not None:
-        return Draw(seed, place)
-    _Counter.place += 1
-    return Draw(_Counter.seed, _Counter.place - 1)
 
 
 if not TYPE_CHECKING:
