@@ -127,7 +127,10 @@ def check_names(title: str, given: Iterable[str], takes: Iterable[str]) -> None:
 
 def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, str]) -> AttributeError:
     """What to raise where a module has no `name`: with what is there instead, or the nearest of its `names`."""
+    own = name.removesuffix("_")
     said = f": {absent[name]}" if name in absent else ""
+    if own != name and not said and (own in absent or own in names):  # PyTorch's changes in place
+        said = f": nothing changes in place; {absent.get(own) or f'use {own}(...)'}"
     near = "" if said or name.startswith("_") else did_you_mean(name, names)
     return AttributeError(f"module {where!r} has no attribute {name!r}{said}{near}")
 
@@ -143,7 +146,10 @@ def attributes(absent: Mapping[str, str], kind: str = "") -> Callable[[Any, str]
     """``__getattr__`` of a class, which says what there is instead of an attribute that its objects have not."""
 
     def missing(self: Any, name: str) -> NoReturn:
-        said, thing = f": {absent[name]}" if name in absent else "", kind or f"{type(self).__name__!r} object"
+        own, thing = name.removesuffix("_"), kind or f"{type(self).__name__!r} object"
+        said = f": {absent[name]}" if name in absent else ""
+        if own != name and not said and (own in absent or hasattr(self, own)):  # PyTorch's changes in place
+            said = f": nothing changes in place; {absent.get(own) or f'write x = x.{own}(...)'}"
         raise AttributeError(f"{thing} has no attribute {name!r}{said}", name=name, obj=self)
 
     return missing

@@ -35,6 +35,12 @@ def flag(given: object, what: str) -> bool:
     raise TypeMismatchError(f"{what} must be True or False, got {typed(given)}")
 
 
+def check_set_to_none(given: object) -> None:
+    """Check the argument of ``zero_grad``: a gradient is always a number, and 0 after it means "not computed yet"."""
+    if not flag(given, "zero_grad: set_to_none"):
+        raise InputError("zero_grad: set_to_none=False is not here: a gradient of 0 is not computed yet; omit it")
+
+
 def one_of(given: object, allowed: Iterable[Name], what: str) -> Name:
     """`given` if it is one of the names `allowed`.
 

@@ -8,7 +8,8 @@ from .nn._embedding import gather
 from .run import Run, Scene
 from .run.sources.watched import watch
 from .scalar import Value, Weight, dot
-from .scalar.array import cat, log_softmax, softmax, stack
+from .scalar._absent import TENSOR
+from .scalar.array import Values, cat, log_softmax, softmax, stack
 from .scalar.functions import *
 from .scalar.gradcheck import gradcheck
 from .scalar.tracing import no_grad
@@ -25,7 +26,8 @@ _ARRAYS = "use NumPy arrays for data, and nn.Parameter(array) or sv.Weight(numbe
 _LOSS = "call a loss object: nn.CrossEntropyLoss()(outputs, target)"
 _FILES = "run.save(path) and run.load(path) store a whole run; net.state_dict() gives the arrays"
 
-ABSENT = {
+ABSENT = TENSOR | {
+    **{name: f"it is a method of arrays: x.{name}(...)" for name in dir(Values) if name[0] != "_"},
     **dict.fromkeys(("Tensor", "arange", "eye", "from_numpy", "linspace", "ones", "rand", "randn", "tensor", "zeros"),
                     _ARRAYS),
     **dict.fromkeys(("concat", "concatenate", "hstack", "vstack"), "use sv.cat([a, b]) or sv.stack([a, b])"),

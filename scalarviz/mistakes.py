@@ -24,6 +24,7 @@ from .checks import one_of, text
 from .engine.objects import ObjectsTrainer
 from .errors import StateError, TypeMismatchError, listing, typed
 from .nn import init
+from .nn._draws import Shape
 from .nn._module import Module
 from .optim import Adam, Optimizer
 from .run.core.optimizer import Given, LossScale
@@ -548,10 +549,10 @@ class _Symmetric:
     def __init__(self, rule: init.Function) -> None:
         self.rule = rule
 
-    def __call__(self, shape: init.Shape, *fans: Any) -> Any:
+    def __call__(self, shape: Shape, *fans: Any) -> Any:
         return _level(self.rule(shape, *fans))
 
-    def bias(self, shape: init.Shape, *fans: Any) -> Any:
+    def bias(self, shape: Shape, *fans: Any) -> Any:
         """Return equal biases."""
         own = getattr(self.rule, "bias", None)
         return np.zeros(shape) if own is None else _level(own(shape, *fans))

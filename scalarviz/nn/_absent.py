@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-_PLACE = "choose device and dtype in sv.Run(..., engine=, dtype=)"
+from ..scalar._absent import each_name
+
+PLACE = "choose device and dtype in sv.Run(..., engine=, dtype=)"
 
 
-def _each(said: dict[str, str]) -> dict[str, str]:
-    """Return what is said of each name; a key has several names."""
-    return {name: advice for names, advice in said.items() for name in names.split()}
-
-
-COMMON = _each({
-    "device dtype": _PLACE, "inplace": "a graph never overwrites its numbers; omit inplace",
+COMMON = each_name({
+    "device dtype": PLACE, "inplace": "a graph never overwrites its numbers; omit inplace",
     "size_average reduce": "use reduction='mean' or reduction='sum'",
     "weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets) -> Value",
     "pos_weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets)",
     "ignore_index": "remove such samples from the data", "in_features": "use n_in", "out_features": "use n_out",
     "label_smoothing": "for smoothed targets write a loss function (outputs, targets) -> Value",
-    "set_to_none": "a gradient is always a number; omit set_to_none", "padding_mode": "padding is always with zeros",
+    "padding_mode": "padding is always with zeros",
     "dilation": "pooling windows have no gaps; Conv1d and Conv2d have dilation=",
     "ceil_mode": "an incomplete window is dropped; use padding= to include it",
     "return_indices": "only the outputs are returned", "count_include_pad": "padding zeros are always counted",
@@ -44,7 +41,7 @@ _HOOKS = "use run.frame() or run.open() of a Run to see every stage"
 _STATE = "change the dict itself, before load_state_dict() or after state_dict()"
 
 
-NAMES = _each({
+NAMES = each_name({
     "F": "write import scalarviz.nn.functional as F", "Softmax2d": "use Softmax(dim=-3)",
     "ModuleDict ParameterDict Container": "use an attribute for each part, or a list of them",
     "RNN RNNCell LSTM LSTMCell GRU GRUCell RNNBase RNNCellBase": _STEPS,
@@ -73,12 +70,38 @@ NAMES = _each({
     "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d":
         _PAD,
     "ChannelShuffle PixelShuffle PixelUnshuffle": "use x.view(...) and x.transpose(...) in forward",
-    "Upsample UpsamplingBilinear2d UpsamplingNearest2d": _SCALE, "factory_kwargs": _PLACE,
+    "Upsample UpsamplingBilinear2d UpsamplingNearest2d": _SCALE, "factory_kwargs": PLACE,
 })  # fmt: skip
 """PyTorch's names that `nn` lacks, with advice."""
 
-METHODS = _each({
-    "to cuda cpu double float half type bfloat16 to_empty ipu xpu mtia share_memory": _PLACE,
+_HELD = "it has weights, which a layer of nn holds: nn.{}"
+_MISSING = {name.lower().removesuffix("loss"): advice for name, advice in NAMES.items()}
+
+FUNCTIONS = each_name({
+    "conv1d": _HELD.format("Conv1d"), "conv2d": _HELD.format("Conv2d"), "batch_norm": _HELD.format("BatchNorm1d"),
+    "prelu": _HELD.format("PReLU"), "group_norm": _HELD.format("GroupNorm"), "rms_norm": _HELD.format("RMSNorm"),
+    "instance_norm": "use nn.GroupNorm(channels, channels)", "hinge_embedding_loss": "use nn.HingeEmbeddingLoss()",
+    "multi_margin_loss": "use nn.MultiMarginLoss()", "pad": _PAD, "dropout1d dropout2d dropout3d": "use F.dropout",
+    "alpha_dropout feature_alpha_dropout": "use F.dropout", "embedding_bag": "use F.embedding(ids, w).mean(-2)",
+    "interpolate upsample upsample_bilinear upsample_nearest grid_sample affine_grid": _SCALE, "grad": _HOOKS,
+    "gumbel_softmax": "use (x + noise).softmax(-1), with noise drawn by NumPy", "pdist": "use (a - b).norm(dim=-1)",
+    "cosine_similarity": "use F.normalize(a, dim=-1) and F.normalize(b, dim=-1): (a * b).sum(-1)",
+    "pairwise_distance": "use (a - b).norm(dim=-1)", "kl_div": "use (p * (p.log() - log_q)).sum(-1).mean()",
+    "multi_head_attention_forward": _HELD.format("MultiheadAttention"), "native_channel_shuffle": "use x.view(...)",
+    "conv_tbc grouped_mm scaled_mm scaled_grouped_mm": "use a @ b", "linear_cross_entropy": "use F.cross_entropy",
+    "max_pool1d max_pool2d": COMMON["return_indices"],
+    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d max_pool3d avg_pool3d adaptive_avg_pool3d": _PLANES,
+})  # fmt: skip
+
+
+def of_function(name: str) -> str:
+    """Return what is said of a function of ``torch.nn.functional`` that is not here; empty if there is none."""
+    plain = name.removesuffix("_").removesuffix("_with_indices")
+    return FUNCTIONS.get(plain) or _MISSING.get(plain.replace("_", "").removesuffix("loss"), "")
+
+
+METHODS = each_name({
+    "cuda float half type bfloat16 to_empty ipu xpu mtia share_memory": PLACE,
     "register_parameter": "set an attribute: self.w = nn.Parameter(array)", "register_forward_hook": _HOOKS,
     "set_submodule": "set an attribute: net.a = layer", "requires_grad_": "use freeze() and unfreeze()",
     "fit": "train with a Run: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",

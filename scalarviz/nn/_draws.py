@@ -20,15 +20,15 @@ class Draw:
         rng.split(seed)  # refuses a bad seed, even if nothing is drawn
         self.seed, self.place, self.drawn = seed, place, 0
 
-    def uniform(self, shape: Shape) -> NDArray[np.float64]:
+    def uniform(self, shape: Shape) -> NDArray[np.floating]:
         """Return numbers in ``[0, 1)``, float64."""
         return self._next(rng.uniform, shape)
 
-    def normal(self, shape: Shape) -> NDArray[np.float64]:
+    def normal(self, shape: Shape) -> NDArray[np.floating]:
         """Return standard normal numbers, float64."""
         return self._next(rng.normal, shape)
 
-    def _next(self, source: Callable[..., NDArray[np.float64]], shape: Shape) -> NDArray[np.float64]:
+    def _next(self, source: Callable[..., NDArray[np.floating]], shape: Shape) -> NDArray[np.floating]:
         n = math.prod(shape)
         start, self.drawn = self.drawn, self.drawn + n + n % 2  # an even start, since normal numbers come in pairs
         return source(self.seed, rng.Stream.WEIGHTS, self.place, n, start=start).reshape(shape)

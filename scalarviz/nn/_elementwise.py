@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..arguments import attributes
-from ..scalar.array import ABSENT, METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
+from ..scalar._absent import TENSOR
+from ..scalar.array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 from ..scalar.sums import Dot, Row, Total, affine
 from ..scalar.value import as_value
 
@@ -59,7 +60,7 @@ class Elementwise(TensorWords):
         sub = mul = div = neg = exp = log = sqrt = sin = cos = tanh = sigmoid = softplus = relu = leaky_relu = add
         minimum = maximum = clip = add
     else:
-        __getattr__ = attributes(ABSENT)
+        __getattr__ = attributes(TENSOR)
 
     @property
     def T(self) -> Values:

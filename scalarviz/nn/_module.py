@@ -13,25 +13,26 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import attributes, explained
-from ..checks import flag, position, text
-from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError
+from ..arguments import attributes
+from ..checks import check_set_to_none, flag, position, text
+from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, shown
 from ..scalar import Weight, tracing
 from ..scalar.array import Values
 from ..scalar.nested import flatten, shape_of
 from ..scalar.number import Many, as_number
 from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
-from ._absent import COMMON, METHODS
+from ._absent import METHODS, PLACE
 from ._buffer import Buffer
 from ._inputs import ONE_INPUT, as_argument, as_input, as_lists, as_result, from_sample, is_ours
+from ._numbers import Numbers
 from ._parameter import Parameter
-from ._state import LoadResult, StateArray, buffers, entries, load, matching, register
+from ._state import LoadResult, buffers, entries, load, matching, register
 from ._to_onnx import write
 
 if TYPE_CHECKING:
@@ -516,9 +517,24 @@ class Module:
         found = buffers(self, prefix, flag(remove_duplicate, "named_buffers: remove_duplicate"))
         return ((name, part.data if isinstance(part, Buffer) else part) for name, part in found)
 
-    @explained(COMMON)
-    def zero_grad(self) -> None:
-        """Set every gradient to 0, "not computed yet"."""
+    def to(self, *place: Any, **named: Any) -> Self:
+        """Return the module: its weights are on the CPU, in float64; a Run's engine and dtype choose otherwise.
+
+        Raises
+        ------
+        InputError
+            Another device or dtype was asked for.
+        """
+        for asked in (*place, *named.values()):
+            if not isinstance(asked, bool) and str(asked).removeprefix("torch.") not in ("cpu", "float64", "double"):
+                raise InputError(f"to({shown(asked)}): weights are on the CPU, in float64; {PLACE}")
+        return self
+
+    cpu = double = to
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Set every gradient to 0, "not computed yet": what PyTorch's None means."""
+        check_set_to_none(set_to_none)
         for part in self.parameters():
             part.zero_grad()
 
@@ -549,7 +565,7 @@ class Module:
 
         A torch.nn.Module with the same names can load it: ``theirs.load_state_dict(net.state_dict())``.
         """
-        return {n: np.array(p if isinstance(p, np.ndarray) else p.data).view(StateArray) for n, p in entries(self)}
+        return {n: np.array(p if isinstance(p, np.ndarray) else p.data).view(Numbers) for n, p in entries(self)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copy arrays into the parameters and buffers of the same names. An error changes nothing.

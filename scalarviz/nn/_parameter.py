@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import check_memory, flag, position, real_array
 from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError, shown
 from ..scalar import Block, Value, tracing
-from ..scalar.array import as_objects, values
+from ..scalar.array import Size, Values, as_objects, values
 from ..scalar.functions import Gathered
 from ..scalar.nested import flatten, shape_of
+from ..scalar.outputs import Outputs
 from ..scalar.sums import Row
 from ..scalar.value import as_value
 from ._elementwise import Elementwise
+from ._numbers import Numbers
 
 
 def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, rest: tuple[Any, ...]) -> Any:
@@ -65,10 +68,39 @@ def check_size(shape: tuple[int, ...], title: str, what: str = "weights") -> Non
         raise InputError(f"{title} has {len(shape)} dimensions; allowed are at most 32")
 
 
+_OF_GRAPH = frozenset(("backward", "clamp", "diagonal", "dot", "ravel"))
+"""Words of an array of Values that need no other definition here."""
+_OF_NUMBERS = frozenset(("all", "any", "argsort", "dtype", "eq", "ge", "gt", "le", "lt", "ne", "nonzero", "tolist"))
+"""Words whose results have no gradient."""
+
+
 class Span(Elementwise):
     """Base of `Parameter` and `ParameterView`: weights of a Parameter that lie side by side in memory."""
 
     __slots__ = ()
+
+    device = "cpu"
+    is_leaf = True
+    grad_fn = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_GRAPH:
+                return getattr(self.as_values(), name)
+            if name in _OF_NUMBERS:
+                return getattr(self.data, name)
+            return super().__getattr__(name)
+
+    def cpu(self) -> Self:
+        """Return the weights: they are on the CPU and float64."""
+        return self
+
+    double = cpu
+
+    def detach(self) -> Any:
+        """Return the numbers, a live view as in PyTorch; in a recording, Values that pass no gradient on."""
+        return self.data if tracing.active() is None else super().detach()
 
     def _place(self) -> tuple[Parameter, int, int]:
         """Return the Parameter, and the first and end flat index."""
@@ -78,13 +110,13 @@ class Span(Elementwise):
         raise NotImplementedError
 
     @property
-    def data(self) -> FloatArray:
+    def data(self) -> Numbers:
         """The values, shape `shape`, as a live view; during training in a thread, a read-only copy.
 
         Assigning copies.
         """
         parameter, start, stop = self._place()
-        return parameter._seen("value", start, stop).reshape(self.shape)
+        return parameter._seen("value", start, stop).reshape(self.shape).view(Numbers)
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
@@ -92,13 +124,13 @@ class Span(Elementwise):
         parameter._write(start, fitted(array, self.shape, f"{self._title()}.data").ravel())
 
     @property
-    def grad(self) -> FloatArray:
+    def grad(self) -> Numbers:
         """The gradients, shape `shape`, like `data`; 0 before any backward pass.
 
         Assigning copies and marks the gradients as computed; None sets them to 0, "not computed yet".
         """
         parameter, start, stop = self._place()
-        return parameter._seen("grad", start, stop).reshape(self.shape)
+        return parameter._seen("grad", start, stop).reshape(self.shape).view(Numbers)
 
     @grad.setter
     def grad(self, array: ArrayLike | None) -> None:
@@ -124,6 +156,11 @@ class Span(Elementwise):
         """True if a gradient of any of the weights was computed since the last ``zero_grad``."""
         parameter, start, stop = self._place()
         return bool(parameter.computed[start:stop].any())
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
 
     def numel(self) -> int:
         """Return the number of scalars."""
@@ -200,7 +237,7 @@ class Parameter(Block, Span):
         if array.size == 0:
             raise InputError(f"Parameter: an array of shape {array.shape} has no elements; give at least one")
         super().__init__(array.size)
-        self.shape = array.shape
+        self.shape, self.size = array.shape, Size(array.shape)
         self.flat_value[:] = array.ravel()
         if requires_grad is not True:
             self.requires_grad = requires_grad
@@ -213,11 +250,6 @@ class Parameter(Block, Span):
 
     def _place(self) -> tuple[Parameter, int, int]:
         return self, 0, self.size
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
 
     @property
     def role(self) -> str:
@@ -238,6 +270,17 @@ class Parameter(Block, Span):
         self.requires_grad = requires_grad
         return self
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.endswith("_") and not name.startswith("_"):
+                return partial(self._change, name)
+            return super().__getattr__(name)
+
+    def _change(self, name: str, *args: Any, **named: Any) -> Parameter:
+        """Change the numbers by a word that ends with ``_``, such as ``p.mul_(0.9)``; only under ``sv.no_grad()``."""
+        return self._overwrite(getattr(self.data.clone(), name)(*args, **named))
+
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Overwrite some of the values; only under ``sv.no_grad()``, like ``+=``."""
         changed = np.array(self.data)
@@ -248,22 +291,27 @@ class Parameter(Block, Span):
         self._overwrite(changed)
 
     def __iadd__(self, other: Any) -> Parameter:
-        return self._overwrite((self + other).data)
+        return self._overwrite((self._operand(other) + other).data)
 
     def __isub__(self, other: Any) -> Parameter:
-        return self._overwrite((self - other).data)
+        return self._overwrite((self._operand(other) - other).data)
 
     def __imul__(self, other: Any) -> Parameter:
-        return self._overwrite((self * other).data)
+        return self._overwrite((self._operand(other) * other).data)
 
     def __itruediv__(self, other: Any) -> Parameter:
-        return self._overwrite((self / other).data)
+        return self._overwrite((self._operand(other) / other).data)
+
+    def _operand(self, other: Any) -> Any:
+        """Return the numbers alone where that is all that `other` needs: Values for each weight would take long."""
+        alone = type(other) in (float, int, Numbers, Outputs) or (type(other) is np.ndarray and other.dtype.kind == "f")
+        return self.data if alone and np.shape(other) in ((), self.shape) else self
 
     def _overwrite(self, numbers: ArrayLike) -> Parameter:
         if not tracing.untracking():
             raise StateError(
-                f"{self._title()}: a change in place (+=, -=, *=, /=, [...] =) is allowed only under sv.no_grad(); "
-                "elsewhere write p = p - ..., or assign to p.data"
+                f"{self._title()}: a change in place (+=, -=, *=, /=, [...] =, or a word such as mul_) is allowed only "
+                "under sv.no_grad(); elsewhere write p = p - ..., or assign to p.data"
             )
         self.data = numbers
         return self
@@ -303,6 +351,8 @@ class ParameterView(Span):
     """A row or plane of a Parameter. It holds no numbers of its own."""
 
     __slots__ = ("parameter", "shape", "start")
+
+    size = Values.__dict__["size"]
 
     def __init__(self, parameter: Parameter, start: int, shape: tuple[int, ...]) -> None:
         self.parameter, self.start, self.shape = parameter, start, shape

@@ -61,10 +61,7 @@ class Sequential(Module):
 
     def _add(self, name: object, module: Any) -> None:
         if not isinstance(module, Module):
-            hint = f"; did you mean {module.__name__}()?" if isinstance(module, type) else ""
-            hint = "; unpack a list of modules: Sequential(*layers)" if type(module) in LISTS else hint
-            hint = f"; this is PyTorch's: use scalarviz.nn.{theirs}" if (theirs := of_torch(module)) else hint
-            raise TypeMismatchError(f"Sequential: part {name!r} must be a Module, got {shown(module)}{hint}")
+            raise _no_module(name, module)
         key = str(name) if type(name) is int else text(name, "Sequential: a name")
         if not key or "." in key or hasattr(self, key):
             raise InputError(
@@ -79,6 +76,13 @@ class Sequential(Module):
         for module in self:
             x = module(x)
         return x
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        """Put another module in the place of one."""
+        name = list(self._chain())[position(index, len(self), "Sequential")]
+        if not isinstance(module, Module):
+            raise _no_module(name, module)
+        setattr(self, name, module)
 
     def _chain(self) -> dict[str, Module]:
         """Return the modules by name, in the order of calls."""
@@ -99,6 +103,13 @@ class Sequential(Module):
         if isinstance(index, slice):
             return Sequential(dict(items[index]))
         return items[position(index, len(items), "Sequential")][1]
+
+
+def _no_module(name: object, given: Any) -> TypeMismatchError:
+    hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
+    hint = "; unpack a list of modules: Sequential(*layers)" if type(given) in LISTS else hint
+    hint = f"; this is PyTorch's: use scalarviz.nn.{theirs}" if (theirs := of_torch(given)) else hint
+    return TypeMismatchError(f"Sequential: part {name!r} must be a Module, got {shown(given)}{hint}")
 
 
 class MLP(Sequential):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,30 +20,6 @@ if TYPE_CHECKING:
     from ._module import Module
 
 _SUBSCRIPTS = re.compile(r"(.*?)((?:\[\d+\])+)")
-
-
-class StateArray(np.ndarray[Any, Any]):
-    """An array of a state_dict. PyTorch's functions, such as ``load_state_dict``, accept it as a tensor."""
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Convert the arrays to tensors; PyTorch calls it, so PyTorch is loaded."""
-        given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
-        return function(*given, **(kwargs or {}))
-
-    def detach(self) -> StateArray:
-        """Return the array: it has no graph."""
-        return self
-
-    def clone(self) -> StateArray:
-        """Return a copy."""
-        return self.copy()
-
-    cpu = detach
-
-    def __reduce__(self) -> Any:
-        """Pickle as a plain array, so that a file does not need this package."""
-        return np.asarray(self).__reduce__()
 
 
 class LoadResult(NamedTuple):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import module_names
+from ..arguments import no_name
 from ..errors import InputError, shown
 from ..scalar.array import TORCH, each, last, log_softmax, product, row_of, softmax
 from ..scalar.nested import shape_of
 from ..scalar.outputs import Outputs
 from . import _activations, _classes, _conv, _losses, _shape
-from ._absent import NAMES
+from ._absent import NAMES, of_function
 from ._embedding import gather
 from ._inputs import as_input
 from ._norm import LayerNorm
@@ -130,4 +130,12 @@ __all__ = [
 ]  # fmt: skip
 TORCH.update({name: globals()[name] for name in __all__})
 
-__dir__, __getattr__ = module_names(__name__, __all__, NAMES)
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def __getattr__(name: str) -> Any:
+    """Raise an error that says what there is instead of one of PyTorch's functions."""
+    said = of_function(name)
+    raise no_name(__name__, name, __all__, {name: said} if said else NAMES)

@@ -19,18 +19,21 @@ import numpy as np
 
 from .. import rng
 from ..arguments import no_name
+from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown, typed
 from ..scalar import Weight, mask
 from ..scalar.number import as_number, positive
 from ._draws import Counter, Draw, Shape, next_draw
-from ._parameter import FloatArray, Parameter, fitted
+from ._parameter import FloatArray, Parameter, Span, fitted
 
 if TYPE_CHECKING:
     from ._module import Module
 
 __all__ = [
-    "Draw", "Initializer", "apply", "drawn", "kaiming_uniform", "manual_seed", "normal", "pytorch_default", "uniform",
-    "xavier_uniform",
+    "Draw", "Initializer", "apply", "calculate_gain", "constant_", "drawn", "eye_", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "manual_seed", "normal", "normal_", "ones_", "orthogonal_",
+    "pytorch_default", "trunc_normal_", "uniform", "uniform_", "xavier_normal_", "xavier_uniform", "xavier_uniform_",
+    "zeros_",
 ]  # fmt: skip
 
 Function = Callable[[Shape, int, int, Draw], Any]
@@ -245,14 +248,145 @@ def _values(
             yield path, owner, part, values
 
 
+# ---- PyTorch's functions, which fill one parameter
+
+
+def _fill(tensor: Any, name: str, make: Callable[[FloatArray, Draw], Any]) -> Any:
+    array = tensor.data if isinstance(tensor, Span) else tensor
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        raise TypeMismatchError(f"{name}: the first argument must be a Parameter or its data, got {typed(tensor)}")
+    array[...] = make(array, next_draw())
+    return tensor
+
+
+def _fans(array: FloatArray, name: str) -> tuple[int, int]:
+    if array.ndim < 2:
+        raise InputError(
+            f"{name} needs the numbers of inputs and outputs, so two dimensions or more; got {array.shape}"
+        )
+    each = math.prod(array.shape[2:])
+    return array.shape[1] * each, array.shape[0] * each
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """Set every number of a Parameter to `val`, in place, and return it; so do `zeros_` and `ones_`."""
+    number = as_number(val, "constant_: val")
+    return _fill(tensor, "constant_", lambda array, draw: number)
+
+
+def zeros_(tensor: Any) -> Any:
+    """See `constant_`."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Any) -> Any:
+    """See `constant_`."""
+    return constant_(tensor, 1.0)
+
+
+def eye_(tensor: Any) -> Any:
+    """Set a matrix to 1 on its diagonal and 0 elsewhere."""
+    return _fill(tensor, "eye_", lambda array, draw: np.eye(*array.shape))
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0) -> Any:
+    """Draw the numbers of a Parameter as `normal` does."""
+    rule = normal(mean, std)
+    return _fill(tensor, "normal_", lambda array, draw: rule(array.shape, 1, 1, draw))
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0) -> Any:
+    """Draw the numbers of a Parameter as `uniform` does."""
+    rule = uniform(a, b)
+    return _fill(tensor, "uniform_", lambda array, draw: rule(array.shape, 1, 1, draw))
+
+
+def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Any:
+    """Draw the numbers of a Parameter as `normal` does, again and again until they lie between `a` and `b`."""
+    rule = normal(mean, std)
+    if not (a < b and a < mean + 8 * std and b > mean - 8 * std):
+        raise InputError(f"trunc_normal_: no number lies between a={shown(a)} and b={shown(b)}")
+
+    def filled(array: FloatArray, draw: Draw) -> Any:
+        found = rule(array.shape, 1, 1, draw)
+        while (outside := (found < a) | (found > b)).any():
+            found[outside] = rule((int(outside.sum()),), 1, 1, draw)
+        return found
+
+    return _fill(tensor, "trunc_normal_", filled)
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0) -> Any:
+    """Draw the numbers of a Parameter as `xavier_uniform` does."""
+    rule = xavier_uniform(gain)
+    return _fill(tensor, "xavier_uniform_", lambda x, draw: rule(x.shape, *_fans(x, "xavier_uniform_"), draw))
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0) -> Any:
+    """Draw the numbers of a Parameter with the standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``."""
+    factor = positive(gain, "xavier_normal_: gain") * math.sqrt(2.0)
+    return _fill(
+        tensor,
+        "xavier_normal_",
+        lambda x, draw: factor / math.sqrt(sum(_fans(x, "xavier_normal_"))) * draw.normal(x.shape),
+    )
+
+
+def kaiming_uniform_(tensor: Any, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Any:
+    """Draw the numbers of a Parameter uniformly within ``sqrt(3) * gain / sqrt(fan)``, with `calculate_gain`."""
+    spread = _spread("kaiming_uniform_", a, mode, nonlinearity)
+    return _fill(
+        tensor, "kaiming_uniform_", lambda x, draw: _between(-1, 1, x.shape, draw) * spread(x) * math.sqrt(3.0)
+    )
+
+
+def kaiming_normal_(tensor: Any, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Any:
+    """Draw the numbers of a Parameter with the standard deviation ``gain / sqrt(fan)``, with `calculate_gain`."""
+    spread = _spread("kaiming_normal_", a, mode, nonlinearity)
+    return _fill(tensor, "kaiming_normal_", lambda x, draw: draw.normal(x.shape) * spread(x))
+
+
+def _spread(name: str, a: float, mode: str, nonlinearity: str) -> Callable[[FloatArray], float]:
+    """Return a function of an array: the standard deviation with which its layer keeps the size of its inputs."""
+    side = one_of(mode, ("fan_in", "fan_out"), f"{name}: mode") == "fan_out"
+    gain = calculate_gain(nonlinearity, a)
+    return lambda array: gain / math.sqrt(_fans(array, name)[side])
+
+
+def orthogonal_(tensor: Any, gain: float = 1.0) -> Any:
+    """Set a Parameter to `gain` times a random matrix with orthogonal rows or columns (Saxe et al., 2013)."""
+    factor = as_number(gain, "orthogonal_: gain")
+
+    def filled(array: FloatArray, draw: Draw) -> Any:
+        _fans(array, "orthogonal_")
+        drawn = draw.normal((len(array), array.size // len(array)))
+        wide = drawn.shape[0] < drawn.shape[1]
+        q, r = np.linalg.qr(drawn.T if wide else drawn)
+        q = q * np.sign(np.diag(r))
+        return factor * (q.T if wide else q).reshape(array.shape)
+
+    return _fill(tensor, "orthogonal_", filled)
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return the factor by which weights before this activation are larger; `param` is the slope of leaky_relu."""
+    slope = 0.01 if param is None else as_number(param, "calculate_gain: param")
+    gains = {
+        "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "leaky_relu": math.sqrt(2.0 / (1.0 + slope**2)), "selu": 0.75,
+        **dict.fromkeys(("linear", "sigmoid", "conv1d", "conv2d"), 1.0),
+    }  # fmt: skip
+    return gains[one_of(nonlinearity, tuple(gains), "calculate_gain: nonlinearity")]
+
+
 if not TYPE_CHECKING:
 
     def __dir__() -> list[str]:
         return __all__
 
     def __getattr__(name: str) -> Any:
-        """Raise an error that names the replacement for PyTorch's in-place functions."""
-        own = name.removesuffix("_")
-        how = own if own in __all__ else "normal"
-        said = f"net.initialize(nn.init.{how}()) re-initialises all weights; parameter.data = array sets one parameter"
-        raise no_name(__name__, name, __all__, {name: said} if name != own else {})
+        """Raise an error that names what to use for PyTorch's functions that are not here."""
+        near = next((own for own in (name + "_", name.removesuffix("_")) if own in __all__), "")
+        said = f"use nn.init.{near}" if near else "assign an array: parameter.data = array"
+        raise no_name(
+            __name__, name, __all__, {name: said} if near or name.removesuffix("_") in ("dirac", "sparse") else {}
+        )

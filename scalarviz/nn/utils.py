@@ -15,6 +15,7 @@ from ..arguments import explained, module_names
 from ..checks import flag
 from ..errors import StateError
 from ..scalar import Block, Weight
+from ..scalar._absent import each_name
 from ..scalar.number import checked_number
 from ..scalar.weight import Indices, named_blocks
 
@@ -107,9 +108,16 @@ def _computed(parameters: Any, title: str) -> Parts:
 
 
 _ALL = ["clip_grad_norm_", "clip_grad_value_"]
-_ABSENT = {
+_ABSENT = each_name({
     "clip_grad_norm": "use clip_grad_norm_", "rnn": "all samples of a Run have one length: pad them yourself",
     "parameters_to_vector": "use np.concatenate([p.data.ravel() for p in net.parameters()])",
-}  # fmt: skip
+    "vector_to_parameters": "for each parameter: p.data = vector[a:b].reshape(p.shape)",
+    "get_total_norm clip_grads_with_norm_": "use clip_grad_norm_(parameters, most), which returns the norm",
+    "spectral_norm weight_norm remove_spectral_norm remove_weight_norm parametrizations parametrize":
+        "compute the weights in forward from a Parameter, such as w / w.norm()",
+    "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights fusion memory_format "
+    "convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format": "a Run compiles the network as it is",
+    "skip_init": "make the layer, and set p.data",
+})  # fmt: skip
 if not TYPE_CHECKING:
     __dir__, __getattr__ = module_names(__name__, _ALL, _ABSENT)

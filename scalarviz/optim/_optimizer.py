@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import attributes, did_you_mean, explained
-from ..checks import mapping, position, real_array
+from ..arguments import attributes, did_you_mean
+from ..checks import check_set_to_none, mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..scalar.number import at_least_zero
@@ -222,9 +222,9 @@ class Optimizer:
         scatter(self._held, new_w, moving)
         return loss
 
-    @explained({"set_to_none": "a gradient is always a number; omit set_to_none"})
-    def zero_grad(self) -> None:
-        """Set the gradient of every weight to 0, "not computed yet"."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Set the gradient of every weight to 0, "not computed yet": what PyTorch's None means."""
+        check_set_to_none(set_to_none)
         for block, places in self._held:
             if len(places) == block.size:
                 block.zero_grad()

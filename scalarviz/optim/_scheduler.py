@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import attributes
 from ..checks import integer, mapping, one_of, real_array
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing, typed
 from ._checked import LAST_STEP, finite, steps_of
@@ -64,6 +65,9 @@ class LRScheduler:
     InputError
         `unit` is unknown, `last_epoch` is below -1, or the initial rates are not known.
     """
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes({"get_lr": "use get_last_lr(); a schedule of your own is a LambdaLR"})
 
     moving = False
     _shown: tuple[str, ...] = ()

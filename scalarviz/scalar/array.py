@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
+from itertools import accumulate
 from math import prod
 from typing import Any, ClassVar
 
@@ -17,14 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import attributes
-from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
+from ..checks import integer
+from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown, typed
 from . import functions, tracing
+from ._absent import TENSOR
 from .functions import OPERATIONS
 from .kernel import kernel
 from .nested import DEEPEST, too_deep
 from .number import Many, as_number
 from .sums import dot
-from .value import Value, apply, as_value, binary, unary
+from .value import Value, apply, as_value, binary, lacks, unary
 
 Lane = list[Any]
 
@@ -194,6 +197,64 @@ class TensorWords(Many):
     def unbind(self, dim: int = 0) -> tuple[Any, ...]:
         """Return the parts along `dim`, without that dimension."""
         return tuple(np.moveaxis(self.as_values(), one_dimension(self.as_values(), dim, "unbind"), 0))
+
+    def flip(self, *dims: Any) -> Any:
+        """Return the array in the reverse order along dimensions."""
+        array = self.as_values()
+        given = dims[0] if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
+        return np.flip(array, tuple([one_dimension(array, dim, "flip") for dim in given]))
+
+    def roll(self, shifts: int, dims: int) -> Any:
+        """Return the array, turned by some places along a dimension; what leaves at the end returns at the start."""
+        array = self.as_values()
+        order = np.arange(array.shape[one_dimension(array, dims, "roll")])
+        return self.index_select(dims, np.roll(order, integer("roll: shifts", shifts, -len(order), len(order))))
+
+    def index_select(self, dim: int, index: Any) -> Any:
+        """Return the parts with these numbers along `dim`."""
+        array = self.as_values()
+        return _chosen(np.take, array, _indices(index, "index_select"), one_dimension(array, dim, "index_select"))
+
+    def gather(self, dim: int, index: Any) -> Any:
+        """Return the number at ``index[i, j]`` along `dim` for each place (i, j) of `index`."""
+        array, places = self.as_values(), _indices(index, "gather")
+        place = one_dimension(array, dim, "gather")
+        part = tuple([slice(None) if d == place else slice(side) for d, side in enumerate(places.shape)])
+        return _chosen(np.take_along_axis, array[part], places, place)
+
+    def narrow(self, dim: int, start: int, length: int) -> Any:
+        """Return `length` parts along `dim`, from number `start` on."""
+        return self.index_select(dim, np.arange(start, start + length))
+
+    def select(self, dim: int, index: int) -> Any:
+        """Return the part with this number along `dim`, without that dimension."""
+        return self.unbind(dim)[index]
+
+    def cumsum(self, dim: Any = None, **numpy: Any) -> Any:
+        """Return the sums of all parts up to each along `dim`."""
+        dim, _ = _dim_and_keepdim("cumsum", dim, False, numpy)
+        return stack(list(accumulate(self.unbind(dim))), dim)
+
+    def cumprod(self, dim: Any = None, **numpy: Any) -> Any:
+        """Return the products of all parts up to each along `dim`."""
+        dim, _ = _dim_and_keepdim("cumprod", dim, False, numpy)
+        return stack(list(accumulate(self.unbind(dim), operator.mul)), dim)
+
+    def prod(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """Return the product of all numbers, or along `dim`."""
+        dim, keepdim = _dim_and_keepdim("prod", dim, keepdim, numpy)
+        found = reduce(operator.mul, self.as_values().ravel() if dim is None else self.unbind(dim))
+        return found.unsqueeze(dim) if keepdim else found
+
+    def tril(self, diagonal: int = 0) -> Any:
+        """Return the array with 0 above the diagonal of its last two dimensions."""
+        rows, columns = self.as_values().shape[-2:]
+        return self.each("where", np.tri(rows, columns, diagonal), self, 0.0)
+
+    def triu(self, diagonal: int = 0) -> Any:
+        """Return the array with 0 below the diagonal of its last two dimensions."""
+        rows, columns = self.as_values().shape[-2:]
+        return self.each("where", np.tri(rows, columns, diagonal - 1), 0.0, self)
 
     def unsqueeze(self, dim: int) -> Any:
         """Return the array with a new dimension of size 1 at `dim`."""
@@ -367,6 +428,23 @@ def last(array: Any, dim: int | None, name: str) -> int:
     return -1 if dim is None else dim
 
 
+def _indices(given: Any, name: str) -> NDArray[Any]:
+    try:
+        found = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given)
+    except ValueError:  # lists of unequal length, or one that holds itself
+        raise TypeMismatchError(f".{name}: indices must be an array of whole numbers, got {typed(given)}") from None
+    if found.dtype.kind not in "iu":
+        raise TypeMismatchError(f".{name}: indices must be whole numbers that are known beforehand, got {typed(given)}")
+    return found
+
+
+def _chosen(choose: Callable[..., Any], array: Any, places: NDArray[Any], dim: int) -> Any:
+    try:
+        return choose(array, places, dim)
+    except (IndexError, ValueError) as error:
+        raise OutOfRangeError(f".{choose.__name__} of the shape {tuple(array.shape)}: {error}") from None
+
+
 def one_dimension(array: Any, dim: Any, name: str) -> int:
     """Return `dim`, which must be a single dimension, counted from 0."""
     if isinstance(dim, tuple | list) or dim is None:
@@ -441,25 +519,6 @@ Objects = NDArray[np.object_]
 
 MASKS = {"bitwise_and": "minimum", "logical_and": "minimum", "bitwise_or": "maximum", "logical_or": "maximum"}
 """NumPy's names of operations between comparisons, which are 0 and 1, and the table's."""
-
-ABSENT = {
-    "float": "Values are float64; a comparison gives 0 and 1",
-    "repeat_interleave": "choose with a list, such as x[..., [0, 0, 1, 1]]",
-    "expand_as": "arithmetic broadcasts by itself; or use x.expand(-1, ...)",
-    **dict.fromkeys(("topk", "sort"), "a graph cannot depend on an order; use sorted(x.data.tolist())"),
-    "repeat": "arithmetic broadcasts by itself, and sv.cat([x, x]) repeats",
-    **dict.fromkeys(("type_as", "half", "double", "cpu"), "omit the call"),
-    "rsqrt": "use x ** -0.5",
-    "reciprocal": "use 1 / x",
-    "log1p": "use (1 + x).log()",
-    **dict.fromkeys(("long", "int"), "Values are float64; use .data.astype(int) for whole numbers"),
-    "to": "choose device and dtype in sv.Run(..., engine=, dtype=)",
-    "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
-    "zero_": "assign instead: x[...] = 0.0",
-    "retain_grad": "every Value keeps its gradient; omit the call",
-    "requires_grad": "Weights and Parameters are trained; Values are computed from them",
-}
-"""Attributes of PyTorch's arrays that are missing here, each with advice."""
 
 
 class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorch's arguments, not NumPy's
@@ -588,7 +647,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     __str__ = __repr__
 
-    __getattr__: Callable[[Any, str], Any] = attributes(ABSENT, "an array of Values")
+    __getattr__: Callable[[Any, str], Any] = attributes(TENSOR, "an array of Values")
 
     def _in_place(self, result: Any) -> Values:
         self[...] = result
@@ -731,7 +790,9 @@ def product(a: Any, b: Any) -> Any:
         front = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     except ValueError:
         raise InputError(f"@ cannot broadcast the shapes {left.shape} and {right.shape}") from None
-    lefts, rights = (np.broadcast_to(x, (*front, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in (rows, columns))
+    lefts, rights = (
+        np.broadcast_to(x, (*front, *x.shape[-2:])).reshape(prod(front), *x.shape[-2:]) for x in (rows, columns)
+    )
     sums = [dot(r, c) for i, j in zip(lefts.tolist(), rights.tolist(), strict=True) for r in i for c in j]
     shape = (*front, *left.shape[-2:-1], *((right.shape[-1],) if right.ndim > 1 else ()))
     return values(sums, shape).view(kind) if shape else sums[0]
@@ -867,7 +928,6 @@ METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos"
            "abs", "square", "minimum", "maximum", "leaky_relu", "clip")  # fmt: skip
 for _name in METHODS:
     setattr(Values, _name, _method(_name))
-    ABSENT[f"{_name}_"] = f"write x = x.{_name}(...)"
 
 
 def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:
@@ -878,9 +938,12 @@ Values.clamp = _clamp  # type: ignore[attr-defined]
 
 
 def _missing(array: Any) -> Any:
-    """Raise AttributeError, so that `ABSENT` says what there is instead."""
+    """Raise AttributeError, so that `TENSOR` says what there is instead."""
     raise AttributeError
 
 
 for _name in ("repeat", "sort"):  # NumPy's methods, which PyTorch's of the same name are not
     setattr(Values, _name, property(_missing))
+_OF_ARRAYS = [name for name in (*dir(Values), *TENSOR) if name[0] != "_"]
+lacks(dict.fromkeys(_OF_ARRAYS, "it is one number; arrays of Values have it: x[0:1], sv.stack([a, b])"))
+lacks({f"{name}_": "nothing changes in place; write x = x * 2 and the like" for name in (*METHODS, *_OF_ARRAYS, "pow")})

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ..arguments import attributes
 from ..errors import InputError, StateError, TypeMismatchError
 from . import tracing
+from ._absent import TENSOR
 from .array import (
-    ABSENT,
     METHODS,
     OPERATORS,
     Extremes,
@@ -197,7 +197,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         if made is not None:
             self._made = Made((), _refused)
 
-    __getattr__ = attributes(ABSENT, "a batch of outputs")
+    __getattr__ = attributes(TENSOR, "a batch of outputs")
 
     def as_values(self) -> Any:
         return self
@@ -532,8 +532,8 @@ def _view(self: Outputs, *shape: Any) -> Any:
     return np.ndarray.view(self, *shape) if shape and isinstance(shape[0], type) else self.reshape(*shape)
 
 
-for _name in ("chunk", "expand", "flatten", "permute", "ravel", "reshape", "split", "squeeze", "swapaxes", "t",
-              "transpose", "unbind", "unflatten", "unsqueeze"):  # fmt: skip
+for _name in ("chunk", "diagonal", "expand", "flatten", "flip", "gather", "index_select", "permute", "ravel", "reshape",
+              "split", "squeeze", "swapaxes", "t", "transpose", "unbind", "unflatten", "unsqueeze"):  # fmt: skip
     setattr(Outputs, _name, _moving(_name))
 for _name in (*METHODS, "clamp"):
     setattr(Outputs, _name, getattr(Values, _name))
@@ -548,5 +548,7 @@ for _name, _ in (*OPERATORS, ("matmul", "")):
     setattr(Outputs, f"__r{_name}__", partialmethod(lambda self, other, ufunc: ufunc(other, self), ufunc=UFUNCS[_name]))
 for _name in COMPARED:
     setattr(Outputs, _name, getattr(Outputs, f"__{_name}__"))
-for _name in ("cumprod", "cumsum", "repeat", "sort", "trace"):  # NumPy's methods, which have no gradient here
+for _name in ("cumprod", "cumsum", "prod"):  # not NumPy's
+    setattr(Outputs, _name, TensorWords.__dict__[_name])
+for _name in ("repeat", "sort", "trace"):  # NumPy's methods, which have no gradient here
     setattr(Outputs, _name, property(_missing))

@@ -10,13 +10,14 @@ The operators that Values refuse, and the graph walks, come before the class.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
 from ..arguments import Absent, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
+from ._absent import FORMULAS, each_name
 from .kernel import Kernel, kernel
 from .number import Many, as_number
 
@@ -112,16 +113,14 @@ def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], input
 _next_order = itertools.count().__next__
 
 
-ABSENT = {
-    **dict.fromkeys(("T", "dim", "ndim", "numel", "permute", "shape", "size"),
-                    "it is one number; arrays of Values have shapes: x[0:1], sv.stack([a, b])"),
-    **dict.fromkeys(("clone", "cpu", "cuda", "device", "double", "dtype", "float", "numpy", "to", "tolist"),
-                    "it is one float64 on the CPU; value.item() gives its number"),
-    **dict.fromkeys(("grad_fn", "is_leaf", "requires_grad", "requires_grad_", "retain_grad"),
-                    "every Value keeps its gradient; value.parents has its operands"),
-    "clamp": "use value.clip(low, high)", "reciprocal": "use 1 / value",
-    "rsqrt": "use value ** -0.5", "log1p": "use (1 + value).log()",
-}  # fmt: skip
+ABSENT = FORMULAS | each_name({
+    "T dim ndim numel permute shape size": "it is one number; arrays of Values have shapes: x[0:1], sv.stack([a, b])",
+    "clone cpu cuda device double dtype float numpy to tolist":
+        "it is one float64 on the CPU; value.item() gives its number",
+    "grad_fn is_leaf requires_grad requires_grad_ retain_grad":
+        "every Value keeps its gradient; value.parents has its operands",
+    "clamp": "use value.clip(low, high)",
+})  # fmt: skip
 """Attributes of PyTorch's tensors that a Value has not, and what is said of each."""
 
 
@@ -525,8 +524,15 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     return [unary(op, x) for x in xs]
 
 
-for _name, _words in ABSENT.items():
-    setattr(Value, _name, Absent(_name, _words))
+def lacks(said: Mapping[str, str]) -> None:
+    """Let Values say what there is instead of these attributes, unless they have them."""
+    for name, words in said.items():
+        if name not in vars(Value) and not hasattr(Value, name):
+            ABSENT[name] = words
+            setattr(Value, name, Absent(name, words))
+
+
+lacks(ABSENT)
 for _name, _refuse in REFUSED.items():
     setattr(Value, _name, _refuse)
 

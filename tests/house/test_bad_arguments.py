@@ -233,6 +233,14 @@ w.loop.freeze(_) | None, 3, '9.*', ''
 op.mul(parameter()[:, [0, 2]], _) | circle()
 op.<add matmul>(parameter(), _) | circle()
 <in_place sv.gather>(parameter(), _) | circle()
+nn.init.<constant_ calculate_gain>(parameter(), _) | *NO_NUMBERS
+nn.init.<zeros_ normal_ uniform_ trunc_normal_ xavier_uniform_ kaiming_normal_ orthogonal_>(_) | None, 'a', [1.0], 3
+nn.init.<normal_ uniform_ trunc_normal_>(parameter(), _) | *NO_NUMBERS
+nn.init.<xavier_uniform_ xavier_normal_ orthogonal_>(parameter(), gain=_) | *NO_NUMBERS
+nn.init.<kaiming_normal_ kaiming_uniform_>(parameter(), mode=_) | None, 3, 'fan'
+(parameter() * 1).<gather index_select>(0, _) | None, 'a', [[0.5]], [[9]]
+(parameter() * 1).<flip unbind cumsum cumprod>(_) | 5, 'a', 0.5
+(parameter() * 1).roll(_, 0) | 'a', 0.5
 parameter().__getitem__(_) | circle()
 parameter()[:, [0, 2]].__getitem__(_) | circle(), 9, 2, 2**63, 'a'
 setattr(nn.Dropout(), 'p', _) | 5, np.ones(2)

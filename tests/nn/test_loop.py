@@ -57,7 +57,8 @@ SAME = [name for name, row in NETWORKS.items() if row.written and not row.draws]
 """The networks that PyTorch builds from the same text, with the same numbers."""
 PAIRS = [
     *((name, "mse", "adam") for name in SAME if name not in ("classes", "words", "gpt", "picture")),
-    *((name, "cross-entropy", "sgd_all") for name in ("classes", "words", "gpt", "picture")),
+    *((name, "cross-entropy", "sgd_all") for name in ("classes", "words", "picture")),
+    ("gpt", "cross-entropy", "adam"),  # with sgd_all, weights that differ by 2e-16 lead PyTorch itself 2e-9 apart
     *(("classes" if row.outputs != "probabilities" else "rgb", name, "adam") for name, row in LOSSES.items()),
     *(("mlp", "mse", rule) for rule in OPTIMISERS),
 ]
@@ -399,7 +400,7 @@ REFUSED = {
     "no graph": (lambda net, x, y: nn.MSELoss()(net(x).detach(), y).backward(), StateError, "no graph"),
     "many numbers": (lambda net, x, y: net(x).backward(), StateError, r"\(4, 3\).*\.mean\(\)"),
     "a wrong gradient": (lambda net, x, y: net(x).backward(np.ones(3)), InputError, r"\(4, 3\), got \(3,\)"),
-    "NumPy's own": (lambda net, x, y: np.cumsum(net(x), 0).sum().backward(), StateError, "without a known gradient"),
+    "NumPy's own": (lambda net, x, y: np.interp(net(x), [0, 1], [0, 2]).sum().backward(), StateError, "a known gradient"),
     "a NumPy method": (lambda net, x, y: net(x).take([0]).sum().backward(), StateError, "without a known gradient"),
     "in place": (lambda net, x, y: net(x).__setitem__(0, 1.0), sv.ScalarvizError, r"sv\.where"),
     "shapes": (lambda net, x, y: net(x) - np.ones(7), InputError, r"\(4, 3\) and \(7,\)"),

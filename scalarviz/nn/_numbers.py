@@ -1,0 +1,83 @@
+"""`Numbers`: the numbers of weights and their gradients, in NumPy's words and in PyTorch's."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import attributes
+from ..scalar._absent import TENSOR
+from ..scalar.array import Values
+from ..scalar.outputs import Outputs, plain, taped
+from ._draws import next_draw
+
+CHANGES: dict[str, Callable[..., Any]] = {
+    "add": lambda x, other, *, alpha=1: x + alpha * plain(other),
+    "sub": lambda x, other, *, alpha=1: x - alpha * plain(other),
+    "addcmul": lambda x, a, b, *, value=1: x + value * (plain(a) * plain(b)),
+    "addcdiv": lambda x, a, b, *, value=1: x + value * (plain(a) / plain(b)),
+    "lerp": lambda x, end, weight: x + weight * (plain(end) - x),
+    "copy": lambda x, other, non_blocking=False: plain(other),
+    "fill": lambda x, value: value,
+    "zero": lambda x: 0.0,
+    "normal": lambda x, mean=0.0, std=1.0: mean + std * next_draw().normal(x.shape),
+    "uniform": lambda x, a=0.0, b=1.0: a + (b - a) * next_draw().uniform(x.shape),
+}
+"""What PyTorch's changes in place compute that are no words of outputs; ``x.normal_()`` draws as a new layer would."""
+
+
+class Numbers(np.ndarray[Any, Any]):
+    """An array of numbers without a graph: ``p.data``, ``p.grad``, or an array of a state_dict.
+
+    A word of NumPy's means what it means there (``std`` divides by n). Any other is PyTorch's; one that ends with ``_``
+    changes the numbers. PyTorch's functions, such as ``load_state_dict``, accept the array as a tensor.
+    """
+
+    requires_grad = False
+    device = "cpu"
+    size = Values.__dict__["size"]
+    view = Outputs.view  # type: ignore[assignment]
+    _missing = attributes(TENSOR, "an array of numbers")
+
+    def __getattr__(self, name: str) -> Any:
+        own, without_graph = name.removesuffix("_"), taped(self, None)
+        if own != name and not name.startswith("_") and (change := CHANGES.get(own) or getattr(Outputs, own, None)):
+            return partial(self._change, change)
+        if name.startswith("_") or not hasattr(without_graph, name):
+            self._missing(name)
+        return getattr(without_graph, name)
+
+    def _change(self, change: Callable[..., Any], *args: Any, **named: Any) -> Numbers:
+        self[...] = change(taped(self, None), *args, **named)
+        return self
+
+    @property
+    def data(self) -> Numbers:  # type: ignore[override]
+        """The array itself."""
+        return self
+
+    def clone(self) -> Numbers:
+        """Return a copy."""
+        return self.copy()
+
+    def numpy(self) -> NDArray[Any]:
+        """Return the numbers as an array of NumPy's own class."""
+        return plain(self)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Convert the arrays to tensors; PyTorch calls it, so PyTorch is loaded."""
+        given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
+        return function(*given, **(kwargs or {}))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickle as a plain array, so that a file does not need this package."""
+        return plain(self).__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return repr(plain(self))
