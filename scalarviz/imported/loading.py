@@ -56,8 +56,7 @@ def _nodes_text(found: Iterable[tuple[Node, str]]) -> str:
         if reason:
             reasons.setdefault((node.operator, reason), []).append(shown(node.name))
     return "; ".join(
-        f"{shown(operator)[1:-1]} {', '.join(names[:MOST_NAMED])}"
-        f"{f' and {len(names) - MOST_NAMED:,} more' if len(names) > MOST_NAMED else ''} ({reason})"
+        f"{shown(operator)[1:-1]} {listing(names, MOST_NAMED)} ({reason})"
         for (operator, reason), names in reasons.items()
     )
 

@@ -354,10 +354,9 @@ def _check_made(nodes: Sequence[Node], maker: Collection[str], given: Collection
             if name and name not in maker and name not in given:
                 missing.setdefault(name, node.name)
     if missing:
-        first = [f"{shown(name)} (an input of node {shown(node)})" for name, node in list(missing.items())[:SHOWN]]
-        more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+        named = listing((f"{shown(name)} (an input of node {shown(node)})" for name, node in missing.items()), SHOWN)
         raise FileFormatError(
-            f"{where}: no node, input or stored tensor has the name {listing(first)}{more}; export the whole network"
+            f"{where}: no node, input or stored tensor has the name {named}; export the whole network"
         )
 
 

@@ -141,14 +141,9 @@ def layers_words(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> st
         kept.append(name if source in (path, "") else f"{name} (was {source})")
     if not begun and not moved:
         return ""
-    if not kept:
-        return f"new layers: {_some(begun)}"
-    return f"keeps the weights of {_some(kept)}" + (f"; new layers: {_some(begun)}" if begun else "")
-
-
-def _some(names: list[str]) -> str:
-    rest = len(names) - MOST_NAMED
-    return listing(names) if rest <= 0 else f"{listing(names[:MOST_NAMED])} and {rest} more"
+    said = [f"keeps the weights of {listing(kept, MOST_NAMED)}"] if kept else []
+    said += [f"new layers: {listing(begun, MOST_NAMED)}"] if begun else []
+    return "; ".join(said)
 
 
 class Carried(NamedTuple):

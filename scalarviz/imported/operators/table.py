@@ -205,11 +205,8 @@ class Call:
 
     def unfit(self, error: Exception) -> InputError:
         """Return the error for inputs that do not fit together, with their shapes."""
-        shapes = ", ".join("none" if x is None else str(x.shape) for x in self.inputs[:5])
-        more = f" and {len(self.inputs) - 5:,} more" if len(self.inputs) > 5 else ""
-        return self.wrong(
-            f"inputs of the shapes {shapes}{more} do not fit together ({' '.join(str(error).split())[:200]})"
-        )
+        shapes = listing(("none" if x is None else x.shape for x in self.inputs), 5)
+        return self.wrong(f"inputs of the shapes {shapes} do not fit together ({' '.join(str(error).split())[:200]})")
 
 
 Function = Callable[[Call], Sequence[Array]]

@@ -220,9 +220,8 @@ def _example(tensors: Sequence[Tensor], name: str) -> str:
     return weight_name(tensors, tensor.start + tensor.size - 1)
 
 
-def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
-    names = [t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors]
-    return listing(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _names(tensors: Sequence[Tensor]) -> str:
+    return listing((t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors), 8)
 
 
 # ---- The stages of a traced model, for the picture

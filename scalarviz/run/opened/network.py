@@ -217,16 +217,6 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
     return found
 
 
-def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """Turn the gradient of `theta` (weights, then numbers made of them) into that of the weights, (P,)."""
-    n = runner.plan.n_parameters
-    if runner.prologue is not None and before is not None:
-        adjoints = np.zeros_like(before)
-        np.add.at(adjoints[:, 0], runner.prologue.program.outputs, gradient[n:])  # two outputs may be the same row
-        runner.prologue.backward(before, adjoints, theta[:n], gradient[:n])
-    return gradient[:n]
-
-
 # ---- `Places`: the stage of each row of a lowered model, and which of its outputs the row is
 
 
@@ -411,4 +401,4 @@ class SampleGradient:
         adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
         gradient = np.zeros(len(theta))
         body.backward(rows, adjoints, theta, gradient)
-        return pulled_back(runner, before, theta, gradient)
+        return runner.pulled_back(before, theta, gradient)

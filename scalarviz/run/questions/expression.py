@@ -49,9 +49,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 def some(names: Iterable[str]) -> str:
     """Return a list of names for a message, cut if it is long."""
-    every = list(names)
-    more = f" and {len(every) - NAMES:,} more" if len(every) > NAMES else ""
-    return listing(every[:NAMES]) + more if every else "none"
+    return listing(names, NAMES) or "none"
 
 
 # ---- Functions: operators, the operations table by name, and a few functions of whole arrays

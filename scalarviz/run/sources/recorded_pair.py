@@ -246,8 +246,7 @@ def _outline(stage: Stage) -> tuple[object, ...]:
 
 
 def _shapes(tensors: Sequence[Tensor]) -> str:
-    more = f" and {len(tensors) - NAMED:,} more" if len(tensors) > NAMED else ""
-    return listing(f"{tensor.name} {_shape(tensor)}" for tensor in tensors[:NAMED]) + more
+    return listing((f"{tensor.name} {_shape(tensor)}" for tensor in tensors), NAMED)
 
 
 def _shape(tensor: Tensor) -> str:
