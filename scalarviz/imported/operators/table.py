@@ -80,11 +80,10 @@ def _attributes(node: Node, known: Mapping[str, Any]) -> str:
             allowed = listing(sorted(known)) or "none"
             return f"it has no attribute {shown(name)} in this opset; allowed: {allowed}"
         kind = str(known[name].type).rpartition(".")[2]
-        one_by_one = kind.endswith("S")  # an empty row fits all kinds of rows
-        if one_by_one and kind in KINDS and not isinstance(value, tuple):
-            return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
-        parts: Any = value if one_by_one else [value]
-        if kind in KINDS and not all(isinstance(one, KINDS[kind]) for one in parts):
+        row = isinstance(value, tuple)
+        parts: Any = value if row else [value]  # an empty row fits all kinds of rows
+        fits = row == kind.endswith("S") and all(isinstance(one, KINDS.get(kind, object)) for one in parts)
+        if kind in KINDS and not fits:
             return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
     missing = [name for name, one in known.items() if one.required and name not in node.attributes]
     return f"its attribute {listing(missing)} is missing" if missing else ""
