@@ -5,9 +5,6 @@ Each class also derives from the builtin that fits, so ``except ValueError`` kee
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from sys import maxsize
-
 
 class ScalarvizError(Exception):
     """Base of every error that the package raises on purpose."""
@@ -111,10 +108,9 @@ class FileFormatError(ScalarvizError, ValueError):
     """A file exists but its content is not as expected."""
 
 
-def listing(names: Iterable[object], most: int = maxsize) -> str:
-    """``a, b, c`` for the "allowed" part of a message; of more than `most`: the first and ``and 7 more``."""
-    said = [str(name) for name in names]
-    return ", ".join(said[:most]) + (f" and {len(said) - most:,} more" if len(said) > most else "")
+def listing(names: object) -> str:
+    """``a, b, c`` for the "allowed" part of a message."""
+    return ", ".join(str(n) for n in names)  # type: ignore[attr-defined]
 
 
 def shown(x: object, most: int = 60) -> str:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import first_of
 from ..engine.outside import FIRST, Outside
 from ..engine.problem import Sampling, default_block
-from ..errors import InputError, ScalarvizError, listing
+from ..errors import InputError, ScalarvizError
 from ..nn import Activation, Module, Sequential
 from ..nn._losses import batch_reduction, batch_shares
 from ..optim import Optimizer
@@ -141,8 +142,8 @@ def layers_words(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> st
         kept.append(name if source in (path, "") else f"{name} (was {source})")
     if not begun and not moved:
         return ""
-    said = [f"keeps the weights of {listing(kept, MOST_NAMED)}"] if kept else []
-    said += [f"new layers: {listing(begun, MOST_NAMED)}"] if begun else []
+    said = [f"keeps the weights of {first_of(kept, MOST_NAMED)}"] if kept else []
+    said += [f"new layers: {first_of(begun, MOST_NAMED)}"] if begun else []
     return "; ".join(said)
 
 

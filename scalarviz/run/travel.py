@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import first_of
 from ..engine.table import lost
-from ..errors import InputError, StateError, listing
+from ..errors import InputError, StateError
 from ..optim._pace import Pace
 from ..tape import Tape
 from . import state
@@ -258,7 +259,7 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     missing = [t.name for t in run.tensors if not known[t.start : t.start + t.size].all()]
     if missing:
         raise InputError(
-            f"restart: {listing(map(repr, missing), MOST_NAMED)} cannot be re-initialised: these were set by "
+            f"restart: {first_of(map(repr, missing), MOST_NAMED)} cannot be re-initialised: these were set by "
             "hand. Call net.initialize(...) before you make the Run, or restart without a seed"
         )
     return values.astype(run._stored)

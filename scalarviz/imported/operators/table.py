@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import first_of
 from ...errors import InputError, ScalarvizError, listing, shown
 from ...onnx.graph import Node
 from ...scalar import Value
@@ -204,7 +205,7 @@ class Call:
 
     def unfit(self, error: Exception) -> InputError:
         """Return the error for inputs that do not fit together, with their shapes."""
-        shapes = listing(("none" if x is None else x.shape for x in self.inputs), 5)
+        shapes = first_of(("none" if x is None else x.shape for x in self.inputs), 5)
         return self.wrong(f"inputs of the shapes {shapes} do not fit together ({' '.join(str(error).split())[:200]})")
 
 

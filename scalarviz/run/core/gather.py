@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import first_of
 from ...checks import position
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...nn import Flatten, Module
@@ -221,7 +222,7 @@ def _example(tensors: Sequence[Tensor], name: str) -> str:
 
 
 def _names(tensors: Sequence[Tensor]) -> str:
-    return listing((t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors), 8)
+    return first_of((t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors), 8)
 
 
 # ---- The stages of a traced model, for the picture
