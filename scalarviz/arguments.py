@@ -101,8 +101,18 @@ def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """``; did you mean 'SGD'?`` for the nearest of `names`, above all one that differs in capitals only; or ''."""
     known = list(names)
-    near = [n for n in known if n.casefold() == name.casefold()] or get_close_matches(name, known, 1)
+    near = (
+        [n for n in known if n.casefold() == name.casefold()]
+        or get_close_matches(name[:100], known, 1)
+        or get_close_matches(name[:100].lower(), known, 1)
+    )
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def first_of(names: Iterable[object], most: int) -> str:
+    """``a, b, c and 7 more``: at most so many names for a message."""
+    said = list(names)
+    return listing(said[:most]) + (f" and {len(said) - most:,} more" if len(said) > most else "")
 
 
 def parameters_of(function: Callable[..., Any], besides: Iterable[str] = ()) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..arguments import first_of
 from ..checks import text
 from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath
@@ -56,8 +57,7 @@ def _nodes_text(found: Iterable[tuple[Node, str]]) -> str:
         if reason:
             reasons.setdefault((node.operator, reason), []).append(shown(node.name))
     return "; ".join(
-        f"{shown(operator)[1:-1]} {', '.join(names[:MOST_NAMED])}"
-        f"{f' and {len(names) - MOST_NAMED:,} more' if len(names) > MOST_NAMED else ''} ({reason})"
+        f"{shown(operator)[1:-1]} {first_of(names, MOST_NAMED)} ({reason})"
         for (operator, reason), names in reasons.items()
     )
 

@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arguments import first_of
 from ..checks import check_memory
-from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
+from ..errors import FileFormatError, InputError, MissingDependencyError, shown
 from ..io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
 from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Outside, Port, array_of, dtype_of, kinds, merged, note
 
@@ -354,10 +355,9 @@ def _check_made(nodes: Sequence[Node], maker: Collection[str], given: Collection
             if name and name not in maker and name not in given:
                 missing.setdefault(name, node.name)
     if missing:
-        first = [f"{shown(name)} (an input of node {shown(node)})" for name, node in list(missing.items())[:SHOWN]]
-        more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+        named = first_of((f"{shown(name)} (an input of node {shown(node)})" for name, node in missing.items()), SHOWN)
         raise FileFormatError(
-            f"{where}: no node, input or stored tensor has the name {listing(first)}{more}; export the whole network"
+            f"{where}: no node, input or stored tensor has the name {named}; export the whole network"
         )
 
 

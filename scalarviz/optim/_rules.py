@@ -68,9 +68,7 @@ class SGD(Optimizer):
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``v = momentum * v + g; w -= lr * v`` (Nesterov: ``w -= lr * (g + momentum * v)``)."""
-        g = -g if self.maximize else g
-        if self.weight_decay:
-            g = g + self.weight_decay * w
+        g = _downhill(self, w, g)
         if "momentum_buffer" not in state:
             return w - lr * g, {}
         # the first step stores the whole gradient
@@ -119,8 +117,7 @@ class Adagrad(Optimizer):
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(sum of g**2) + eps)``."""
-        g = -g if self.maximize else g
-        g = g + self.weight_decay * w if self.weight_decay else g
+        g = _downhill(self, w, g)
         total = state["sum"] + g * g
         rate = lr / (1 + (t - 1) * self.lr_decay) if self.lr_decay else lr
         return w - rate * (g / (total.sqrt() + self.eps)), {"sum": total}
@@ -171,8 +168,7 @@ class RMSprop(Optimizer):
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr * g / (sqrt(mean of g**2) + eps)``, with momentum if it is not 0."""
-        g = -g if self.maximize else g
-        g = g + self.weight_decay * w if self.weight_decay else g
+        g = _downhill(self, w, g)
         square = self.alpha * state["square_avg"] + (1 - self.alpha) * (g * g)
         new, spread = {"square_avg": square}, square
         if "grad_avg" in state:
@@ -217,8 +213,7 @@ class Adadelta(Optimizer):
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr * d`` with ``d = sqrt(mean of d**2 so far + eps) / sqrt(mean of g**2 + eps) * g``."""
-        g = -g if self.maximize else g
-        g = g + self.weight_decay * w if self.weight_decay else g
+        g = _downhill(self, w, g)
         square = self.rho * state["square_avg"] + (1 - self.rho) * (g * g)
         step = (state["acc_delta"] + self.eps).sqrt() / (square + self.eps).sqrt() * g
         kept = self.rho * state["acc_delta"] + (1 - self.rho) * (step * step)
@@ -290,8 +285,7 @@ class Adam(Optimizer):
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr * m_hat / (sqrt(v_hat) + eps)`` with the bias-corrected running means m_hat and v_hat."""
-        g = -g if self.maximize else g
-        return self._moments(w, g + self.weight_decay * w if self.weight_decay else g, state, lr, t)
+        return self._moments(w, _downhill(self, w, g), state, lr, t)
 
     def _moments(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         (beta1, beta2), (m, v) = self.betas, _means(self.betas, g, state)
@@ -323,12 +317,17 @@ class AdamW(Adam):
         return self._moments(w, -g if self.maximize else g, state, lr, t)
 
 
+def _downhill(rule: Any, w: Value, g: Value) -> Value:
+    """Return the gradient to descend, the negated one with `maximize`, with the rule's weight decay in it."""
+    g = -g if rule.maximize else g
+    return g + rule.weight_decay * w if rule.weight_decay else g
+
+
 def _decayed(rule: NAdam | RAdam, w: Value, g: Value, lr: Value) -> tuple[Value, Value]:
     """Return the weight and the gradient with the rule's weight decay in one of them."""
-    g = -g if rule.maximize else g
     if rule.weight_decay and rule.decoupled_weight_decay:
-        return w * (1 - lr * rule.weight_decay), g
-    return w, g + rule.weight_decay * w if rule.weight_decay else g
+        return w * (1 - lr * rule.weight_decay), -g if rule.maximize else g
+    return w, _downhill(rule, w, g)
 
 
 class NAdam(Optimizer):
@@ -424,8 +423,7 @@ class Adamax(Optimizer):
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr * m_hat / u`` with ``u = max(beta2 * u, abs(g) + eps)``."""
-        g = -g if self.maximize else g
-        g = g + self.weight_decay * w if self.weight_decay else g
+        g = _downhill(self, w, g)
         beta1, beta2 = self.betas
         m = beta1 * state["exp_avg"] + (1 - beta1) * g
         largest = maximum(beta2 * state["exp_inf"], abs(g) + self.eps)

@@ -332,13 +332,13 @@ class LRScheduler:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
-def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[float, ...]:
+def numbers(given: Any, what: str, count: int) -> tuple[float, ...]:
     """Return a number for each group, from one number or a list; InputError if it is neither."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         if len(given) != count:
             raise InputError(f"{what}: give one number per parameter group ({count}), got {len(given)}")
-        return tuple(finite(one, what, least) for one in given)
-    return (finite(given, what, least),) * count
+        return tuple(finite(one, what, 0.0) for one in given)
+    return (finite(given, what, 0.0),) * count
 
 
 def groups_of(optimizer: object) -> int:

@@ -416,9 +416,7 @@ def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.in
 def _opened_network(run: Run) -> Network:
     """Return the programs for opened steps; made at the first one, and again for another model."""
     if run._network is None or run._network.tape is not run._tape:
-        forward = run._trained
-        stages = list(zip(forward.stages, forward.taps, strict=True))
-        run._network = Network(run._tape, stages, lambda: forward._loss_runner)
+        run._network = Network(run._trained)
     return run._network
 
 

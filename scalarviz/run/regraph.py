@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import first_of
 from ..engine.outside import FIRST, Outside
 from ..engine.problem import Sampling, default_block
-from ..errors import InputError, ScalarvizError, listing
+from ..errors import InputError, ScalarvizError
 from ..nn import Activation, Module, Sequential
 from ..nn._losses import batch_reduction, batch_shares
 from ..optim import Optimizer
@@ -141,14 +142,9 @@ def layers_words(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> st
         kept.append(name if source in (path, "") else f"{name} (was {source})")
     if not begun and not moved:
         return ""
-    if not kept:
-        return f"new layers: {_some(begun)}"
-    return f"keeps the weights of {_some(kept)}" + (f"; new layers: {_some(begun)}" if begun else "")
-
-
-def _some(names: list[str]) -> str:
-    rest = len(names) - MOST_NAMED
-    return listing(names) if rest <= 0 else f"{listing(names[:MOST_NAMED])} and {rest} more"
+    said = [f"keeps the weights of {first_of(kept, MOST_NAMED)}"] if kept else []
+    said += [f"new layers: {first_of(begun, MOST_NAMED)}"] if begun else []
+    return "; ".join(said)
 
 
 class Carried(NamedTuple):

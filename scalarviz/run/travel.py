@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import first_of
 from ..engine.table import lost
-from ..errors import InputError, StateError, listing
+from ..errors import InputError, StateError
 from ..optim._pace import Pace
 from ..tape import Tape
 from . import state
@@ -257,9 +258,8 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     values, known = drawn_weights(run.model, run._tape, seed_of(seed), by_hand=False)
     missing = [t.name for t in run.tensors if not known[t.start : t.start + t.size].all()]
     if missing:
-        rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
         raise InputError(
-            f"restart: {listing(map(repr, missing[:MOST_NAMED]))}{rest} cannot be re-initialised: these were set by "
+            f"restart: {first_of(map(repr, missing), MOST_NAMED)} cannot be re-initialised: these were set by "
             "hand. Call net.initialize(...) before you make the Run, or restart without a seed"
         )
     return values.astype(run._stored)
@@ -270,9 +270,7 @@ LOOK_BACK_SECONDS = 2.0
 """Most seconds for repeating steps in the background; if it would take longer, only keyframes are visited."""
 
 
-def looked_back(
-    run: Run, look: Callable[[Run], T], count: int, until: int, seconds: float = LOOK_BACK_SECONDS
-) -> dict[int, T]:
+def looked_back(run: Run, look: Callable[[Run], T], count: int, until: int) -> dict[int, T]:
     """Return `look(run)` at about `count` steps of the run's branch before `until`; early steps are denser.
 
     The run returns to its step. Call it between two steps, in the thread that may change the run.
@@ -280,7 +278,7 @@ def looked_back(
     run.timeline.enter()
     first = run.timeline.span[0]
     wanted = first + (np.linspace(0.0, 1.0, count, endpoint=False) ** 2 * (until - first)).astype(int)
-    if again_within(run, seconds):
+    if again_within(run, LOOK_BACK_SECONDS):
         return visited(run, sorted(set(wanted.tolist())), look)
     path = run.timeline.line.path()
     keyframes = {key.step for line, last, _ in path for key in line.keys if key.step <= last}

@@ -240,6 +240,15 @@ class PlanRunner:
         rows = self.prologue.forward(theta, np.empty((0, 1), self.dtype))
         return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
 
+    def pulled_back(self, rows: Array | None, theta: Array, gradient: Array) -> Array:
+        """Turn the gradient of an extended `theta` into that of the weights, (P,); `rows`: those of the prologue."""
+        n = self.plan.n_parameters
+        if self.prologue is not None and rows is not None:
+            adjoints = np.zeros_like(rows)
+            np.add.at(adjoints[:, 0], self.prologue.program.outputs, gradient[n:])  # two outputs may be the same row
+            self.prologue.backward(rows, adjoints, theta[:n], gradient[:n])
+        return gradient[:n]
+
     def encode(self, data: Array) -> Array:
         """Return `data` (numbers of a sample, N) with the features below it, :meth:`converted`."""
         data = self.converted(data)

@@ -119,13 +119,7 @@ class NumpyTrainer(PythonTrainer):
             stop = min(start + self.lanes, problem.batch)
             data = samples[:, start:stop] if order is None else samples[:, order[start:stop]]
             loss += self._block(theta, grad, data, problem.draws(step, start), scale)
-        n = problem.plan.n_parameters
-        if prologue_rows is not None and runner.prologue is not None:
-            adjoints = np.zeros_like(prologue_rows)
-            # several outputs may be one row
-            np.add.at(adjoints[:, 0], runner.prologue.program.outputs, grad[n:])
-            runner.prologue.backward(prologue_rows, adjoints, problem.store.value, grad[:n])
-        problem.store.grad[:] = grad[:n]
+        problem.store.grad[:] = runner.pulled_back(prologue_rows, theta, grad)
         return loss * scale + problem.limits.penalty(problem.store.value[: problem.n_weights])
 
     def _block(self, theta: Array, grad: Array, data: Array, draws: Draws, scale: float) -> float:

@@ -121,7 +121,7 @@ def _words(dtype: str) -> dict[str, Any]:
     """What text that is made calls by its name."""
     real, give = np.dtype(dtype).type, jit.device_function(rows.give)
     return {
-        "_give": give, "give": give,
+        "_give": give, "give": give, "_lane_and_row": jit.device_function(rows.lane_and_row),
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         "_shared": jit.shared, "_float16": jit.float16(dtype),
         **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},

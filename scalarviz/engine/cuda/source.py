@@ -22,8 +22,7 @@ CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name != "where"}
 _FORWARD = '''\
 def forward(_values: Reals, _pool: Words, _args: Int, _dst: Int, _count: Int, _stride: Int, _lanes: Int) -> None:
     """Rows of {name}. Written by scalarviz from its ops table."""
-    _lane = _cuda.blockIdx.y * _cuda.blockDim.x + _cuda.threadIdx.x
-    _j = _cuda.blockIdx.x * _cuda.blockDim.y + _cuda.threadIdx.y
+    _lane, _j = _lane_and_row()
     if _lane < _lanes and _j < _count:
 {loads}
 {lines}
@@ -36,8 +35,7 @@ def backward(
     _stride: Int, _lanes: Int,
 ) -> None:
     """Adjoints of the operands of {name}. Written by scalarviz from its ops table."""
-    _lane = _cuda.blockIdx.y * _cuda.blockDim.x + _cuda.threadIdx.x
-    _i = _cuda.blockIdx.x * _cuda.blockDim.y + _cuda.threadIdx.y
+    _lane, _i = _lane_and_row()
     if _lane < _lanes and _i < _targets:
         _items = _at + 2 * _targets + 1
         _total = _real(0.0)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import first_of
 from ...errors import InputError, ScalarvizError, listing, shown
 from ...onnx.graph import Node
 from ...scalar import Value
@@ -80,11 +81,10 @@ def _attributes(node: Node, known: Mapping[str, Any]) -> str:
             allowed = listing(sorted(known)) or "none"
             return f"it has no attribute {shown(name)} in this opset; allowed: {allowed}"
         kind = str(known[name].type).rpartition(".")[2]
-        one_by_one = kind.endswith("S")  # an empty row fits all kinds of rows
-        if one_by_one and kind in KINDS and not isinstance(value, tuple):
-            return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
-        parts: Any = value if one_by_one else [value]
-        if kind in KINDS and not all(isinstance(one, KINDS[kind]) for one in parts):
+        row = isinstance(value, tuple)
+        parts: Any = value if row else [value]  # an empty row fits all kinds of rows
+        fits = row == kind.endswith("S") and all(isinstance(one, KINDS.get(kind, object)) for one in parts)
+        if kind in KINDS and not fits:
             return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
     missing = [name for name, one in known.items() if one.required and name not in node.attributes]
     return f"its attribute {listing(missing)} is missing" if missing else ""
@@ -205,11 +205,8 @@ class Call:
 
     def unfit(self, error: Exception) -> InputError:
         """Return the error for inputs that do not fit together, with their shapes."""
-        shapes = ", ".join("none" if x is None else str(x.shape) for x in self.inputs[:5])
-        more = f" and {len(self.inputs) - 5:,} more" if len(self.inputs) > 5 else ""
-        return self.wrong(
-            f"inputs of the shapes {shapes}{more} do not fit together ({' '.join(str(error).split())[:200]})"
-        )
+        shapes = first_of(("none" if x is None else x.shape for x in self.inputs), 5)
+        return self.wrong(f"inputs of the shapes {shapes} do not fit together ({' '.join(str(error).split())[:200]})")
 
 
 Function = Callable[[Call], Sequence[Array]]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import first_of
 from ...checks import position
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...nn import Flatten, Module
@@ -220,9 +221,8 @@ def _example(tensors: Sequence[Tensor], name: str) -> str:
     return weight_name(tensors, tensor.start + tensor.size - 1)
 
 
-def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
-    names = [t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors]
-    return listing(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _names(tensors: Sequence[Tensor]) -> str:
+    return first_of((t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors), 8)
 
 
 # ---- The stages of a traced model, for the picture

@@ -51,9 +51,9 @@ def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y")
     return re.sub(r"(?<![a-z])[a-z](?![a-z])", lambda found: written.get(found[0], found[0]), text)
 
 
-def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
+def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float], digits: int = DIGITS) -> str:
     """Return an equation that is true as printed, or with ``≈``; `again` computes it with rounded numbers."""
-    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(DIGITS)
+    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
 
 
 USUAL = {"elu": (1.0,), "leaky_relu": (0.01,), "softplus_up_to": (1.0, 20.0)}
@@ -83,8 +83,7 @@ MOST, LARGEST = 8, 3
 def added(parts: Sequence[float], result: float, digits: int = DIGITS) -> str:
     """Return the equation of a sum."""
     tokens, shown = summed(parts)
-    again = lambda k: sum(rounded(part, k) for part in shown)  # noqa: E731
-    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
+    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in shown), digits)
 
 
 def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> tuple[list[Token], Sequence[float]]:
@@ -111,7 +110,7 @@ def of_samples(parts: Floats, divisor: float, result: float) -> str:
     again = lambda k: sum(rounded(part, k) for part in shown) / divisor  # noqa: E731
     enough = {digits: digits_that_give(again, result, digits) for digits in (DIGITS, 3, 2)}
     chosen = next((digits for digits, needed in enough.items() if needed and needed <= MOST), 2)
-    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(chosen) if enough[chosen] else ""
+    return equation(tokens, result, again, chosen) if enough[chosen] else ""
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
@@ -159,7 +158,7 @@ def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float =
     def again(k: int) -> float:
         return (sum(rounded(x, k) * rounded(y, k) for x, y in pairs) + sum(rounded(x, k) for x in rest)) / divisor
 
-    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
+    return equation(tokens, result, again, digits)
 
 
 def share_of(scores: Floats, place: int, largest: float) -> str:
@@ -169,7 +168,7 @@ def share_of(scores: Floats, place: int, largest: float) -> str:
     less: list[Token] = [f" {MINUS} ", Quantity("", largest), ")"] if largest else []
     tokens: list[Token] = ["e^(" if largest else "e^", Quantity("", score), *less, " / (", *terms, ")"]
     again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / sum(rounded(x, k) for x in parts)  # noqa: E731
-    return Line("", tuple(tokens), float(powers[place] / powers.sum()), evaluate_rounded=again).equation(3)
+    return equation(tokens, float(powers[place] / powers.sum()), again, 3)
 
 
 def score_delta(back: Attention, head: int, place: int) -> str:
@@ -178,7 +177,7 @@ def score_delta(back: Attention, head: int, place: int) -> str:
     mean = float(back.shares[head] @ back.slopes[head])
     tokens = Quantity("", share), " · (", Quantity("", own), f" {MINUS} ", Quantity("", mean), ")"
     again = lambda k: rounded(share, k) * (rounded(own, k) - rounded(mean, k))  # noqa: E731
-    return Line("", tokens, float(back.scores[head, place]), evaluate_rounded=again).equation(3)
+    return equation(tokens, float(back.scores[head, place]), again, 3)
 
 
 TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
@@ -243,9 +242,7 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
-    return first + Line(
-        "", tuple(writer.line(count)), result, evaluate_rounded=partial(writer.evaluate_rounded, count)
-    ).equation(DIGITS)
+    return first + equation(writer.line(count), result, partial(writer.evaluate_rounded, count))
 
 
 def through_rms(*numbers: float) -> float:

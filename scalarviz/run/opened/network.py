@@ -7,7 +7,7 @@ If another operation reads a weight, x is its derivative with respect to the wei
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
@@ -20,7 +20,6 @@ from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes
 from ...scalar.ops import TABLE
 from ...tape import Instruction, Plan, Program, Tape, lower, lower_unfused
 from ...tape.half import loss_scale_of
-from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
 from ..core.graph import Forward
 from .attention import LAYERS, BetweenModules
@@ -217,16 +216,6 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
     return found
 
 
-def pulled_back(runner: PlanRunner, before: Float | None, theta: Float, gradient: Float) -> Float:
-    """Turn the gradient of `theta` (weights, then numbers made of them) into that of the weights, (P,)."""
-    n = runner.plan.n_parameters
-    if runner.prologue is not None and before is not None:
-        adjoints = np.zeros_like(before)
-        np.add.at(adjoints[:, 0], runner.prologue.program.outputs, gradient[n:])  # two outputs may be the same row
-        runner.prologue.backward(before, adjoints, theta[:n], gradient[:n])
-    return gradient[:n]
-
-
 # ---- `Places`: the stage of each row of a lowered model, and which of its outputs the row is
 
 
@@ -317,14 +306,13 @@ BLOCK_BYTES = 4 << 20
 class Network:
     """The programs of one model, made when the first step is opened, never by the thread that trains."""
 
-    def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:
-        self.tape, self.kernel, self._tapped = tape, kernel, stages
-        self.stages = tuple(stage for stage, _ in stages)
+    def __init__(self, forward: Forward) -> None:
+        self.forward, self.tape, self.stages = forward, forward.tape, forward.stages
         self._encoders: dict[np.dtype[Any], PlanRunner] = {}
 
     def another(self) -> Network:
         """Return a copy with programs of its own, for another thread."""
-        return Network(self.tape, self._tapped, self.kernel)
+        return Network(self.forward)
 
     @cached_property
     def formula(self) -> Tape | None:
@@ -365,8 +353,8 @@ class Network:
     @cached_property
     def rows_of(self) -> dict[str, Rows]:
         """The rows of the program by stage."""
-        program = self.body.program
-        return {stage.name: program.outputs if n == OUTPUTS else program.taps[n][1] for stage, n in self._tapped}
+        program, tapped = self.body.program, zip(self.stages, self.forward.taps, strict=True)
+        return {stage.name: program.outputs if n == OUTPUTS else program.taps[n][1] for stage, n in tapped}
 
     @cached_property
     def before_weights(self) -> dict[str, NDArray[np.bool_]]:
@@ -411,4 +399,4 @@ class SampleGradient:
         adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
         gradient = np.zeros(len(theta))
         body.backward(rows, adjoints, theta, gradient)
-        return pulled_back(runner, before, theta, gradient)
+        return runner.pulled_back(before, theta, gradient)

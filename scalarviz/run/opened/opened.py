@@ -76,7 +76,7 @@ def places(value: float, after: float, others: Float, points: int) -> Float:
 @np.errstate(all="ignore")
 def losses_at(taken: StepData, index: int, weights: Float) -> Float:
     """Return the batch's loss with the weight at flat `index` at each of `weights`, in the run's dtype."""
-    runner, values, size, held = taken.network.kernel(), taken.values.copy(), len(taken.batch), None
+    runner, values, size, held = taken.network.forward._loss_runner, taken.values.copy(), len(taken.batch), None
     found, lanes, row = np.zeros(len(weights)), max(1, taken.network.lanes), np.array([runner.plan.body.loss])
     if taken.norm_batch is not None:
         every = np.arange(runner.plan.body.n_rows)

@@ -18,7 +18,7 @@ from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
 from ..core.frame import BoolArray, FloatArray, Stage, Tensor
 from ..core.optimizer import LossScale
-from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
+from .network import Network, Place, Rows, Use, slopes, uses_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,7 +172,7 @@ class Passes:
                 self._kept.append(block)
         self.means = totals / self.size
         loss = float(totals[self.network.body.program.loss])
-        return loss * self._taken.scale, pulled_back(self.network.runner, self.before, self.theta, gradient)
+        return loss * self._taken.scale, self.network.runner.pulled_back(self.before, self.theta, gradient)
 
     def _fresh(self, gradient: Float) -> Iterator[Block]:
         """Yield forward and backward block by block; add the samples' gradient with respect to theta to `gradient`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, Literal
@@ -12,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import first_of
 from ...checks import position
-from ...errors import ExpressionError, OutOfRangeError, listing, shown
+from ...errors import ExpressionError, OutOfRangeError, shown
 from ...scalar import ops
 from ...scalar.kernel import numpy_form
 
@@ -40,18 +40,9 @@ def brief(text: str, most: int = WIDTH) -> str:
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Return ``; did you mean 'loss'?``, or an empty text if no name is near."""
-    every = list(names)
-    found = get_close_matches(name[:100], every, 1) or get_close_matches(name[:100].lower(), every, 1)
-    return f"; did you mean {found[0]!r}?" if found else ""
-
-
 def some(names: Iterable[str]) -> str:
     """Return a list of names for a message, cut if it is long."""
-    every = list(names)
-    more = f" and {len(every) - NAMES:,} more" if len(every) > NAMES else ""
-    return listing(every[:NAMES]) + more if every else "none"
+    return first_of(names, NAMES) or "none"
 
 
 # ---- Functions: operators, the operations table by name, and a few functions of whole arrays

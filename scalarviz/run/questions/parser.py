@@ -31,6 +31,7 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
+from ...arguments import did_you_mean
 from ...checks import text as checked_text
 from ...errors import ExpressionError, InputError, shown
 from ...scalar import Value, function
@@ -38,7 +39,7 @@ from ...scalar import max as largest
 from ...scalar import min as smallest
 from ...scalar.value import as_value
 from . import expression as functions
-from .expression import OPERATORS, Apply, Expression, Function, Instruction, Kind, Load, Push, fault, nearest, some
+from .expression import OPERATORS, Apply, Expression, Function, Instruction, Kind, Load, Push, fault, some
 
 LONGEST = 10_000
 """Most characters of a text."""
@@ -301,7 +302,7 @@ class _Reader:
             return f"{shown(name)} is a function; write its operands in parentheses"
         if vocabulary.free:
             return f"the name {shown(name)} is unknown: a name has only letters, digits and _"
-        near = nearest(name, [*vocabulary.names, *vocabulary.of])
+        near = did_you_mean(name, [*vocabulary.names, *vocabulary.of])
         return f"the name {shown(name)} is unknown{near or ';'} allowed: {vocabulary.listed()}"
 
     def part(self, word: Word) -> Kind:
@@ -309,7 +310,7 @@ class _Reader:
         of, inner = word["of"], word["inner"]
         name, allowed = inner if inner[0] not in "\"'" else inner[1:-1], self.vocabulary.of[of]
         if name not in allowed:
-            said = f"{shown(of)} takes one name of {some(allowed)}, got {shown(name)}{nearest(name, allowed)}"
+            said = f"{shown(of)} takes one name of {some(allowed)}, got {shown(name)}{did_you_mean(name, allowed)}"
             raise self.fault(word.start("inner"), said)
         return self.load(f"{of}({name})", word["first"] + word["then"], word)
 
@@ -326,7 +327,7 @@ class _Reader:
             if name in vocabulary.names:
                 raise self.fault(word, f"{shown(name)} is a number, not a function; remove the parentheses")
             known = [*vocabulary.of, *functions.names(of_graphs=vocabulary.free)]
-            near = nearest(name, known) or ";"
+            near = did_you_mean(name, known) or ";"
             raise self.fault(word, f"there is no function {shown(name)}{near} allowed: {', '.join(known)}")
         if not function.least <= len(args) <= function.most:
             wanted = f"1 to {function.most:,} operands"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import first_of
 from ...errors import FileFormatError, InputError, listing
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..edits.base import Applied
@@ -246,8 +247,7 @@ def _outline(stage: Stage) -> tuple[object, ...]:
 
 
 def _shapes(tensors: Sequence[Tensor]) -> str:
-    more = f" and {len(tensors) - NAMED:,} more" if len(tensors) > NAMED else ""
-    return listing(f"{tensor.name} {_shape(tensor)}" for tensor in tensors[:NAMED]) + more
+    return first_of((f"{tensor.name} {_shape(tensor)}" for tensor in tensors), NAMED)
 
 
 def _shape(tensor: Tensor) -> str:

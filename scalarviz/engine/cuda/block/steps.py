@@ -17,7 +17,7 @@ from ....tape import Program
 from ...problem import Problem
 from ..catalog import Kernel, written
 from ..device import Buffer, Device, Launch, Recorded, State
-from ..machine import Machine, Shape
+from ..machine import PICKED, STREAMED, Machine, Shape
 from ..source import update_source
 from ..steps import Steps
 from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Line, form_of, joined, kinds, numbered, plain_lines
@@ -63,8 +63,12 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
     adjoints_at += np.int64(cuda.blockIdx.x) * block_numbers
     values, adjoints, order = _rows(memory, values_at), _rows(memory, adjoints_at), shared(np.int64, 0)
     if thread < LANES:  # lanes beyond the batch take its last sample: they are computed, and never added
-        place = start + min(thread, lanes - 1)
-        order[thread] = sample(mode, place, step, begun, batch, samples, k0, k1, left, right, rounds)
+        place = np.int64(start + min(thread, lanes - 1))
+        if mode == {PICKED}:
+            place = sample(place, step, batch, samples, k0, k1, left, right, rounds)
+        elif mode == {STREAMED}:
+            place += (step - begun) * batch
+        order[thread] = place
     for i in range(row, constants, rows):
         values[pool[constants_at + i] * LANES + lane] = numbers[i]
 {{stage}}

@@ -13,7 +13,7 @@ from functools import cache
 
 from .... import rng
 from ....scalar import ops
-from ..kernels import rows
+from ..kernels import rows, steps
 from ..source import backward_source, forward_source
 from . import layers
 
@@ -61,12 +61,11 @@ def _plain(kernel: str) -> ast.FunctionDef:
 
 
 def _of_block(body: list[ast.stmt]) -> list[ast.stmt]:
-    """``lane = ...; i = ...; if lane < lanes and i < count: ...`` over the rows that a line of threads takes."""
+    """``lane, i = lane_and_row(); if lane < lanes and i < count: ...`` over the rows that a line of threads takes."""
     match body:
         case [
             ast.Expr(),
-            ast.Assign(targets=[ast.Name(lane)]),
-            ast.Assign(targets=[ast.Name(row)]),
+            ast.Assign(targets=[ast.Tuple([ast.Name(lane), ast.Name(row)])]),
             ast.If(
                 test=ast.BoolOp(
                     op=ast.And(),
@@ -162,14 +161,13 @@ def rows_source(in_memory: bool) -> str:
 
 @cache
 def order_source() -> str:
-    """`sample`: which sample stands at a place of a step's batch, as :func:`.kernels.steps.batch_order` has it."""
+    """`sample` of ``kernels.steps``, and what it calls."""
     words = ("WORD", "HALF", "M0", "M1", "W0", "W1", "S16")
     lines = [f"{name} = np.uint64({int(getattr(rng, name))})" for name in words]
-    lines += [f"ORDER = np.uint64({int(rng.Stream.ORDER)})", f"SAMPLING = np.uint64({int(rng.Stream.SAMPLING)})"]
-    lines += ["NOTHING = np.uint64(0)", "ONE = np.uint64(1)"]
-    for function in (rng.philox4x32, rng.feistel, rng.drawn):
+    lines += [f"{name} = np.uint64({int(getattr(steps, name))})" for name in ("ORDER", "SAMPLING", "NOTHING", "ONE")]
+    for function in (rng.philox4x32, rng.feistel, rng.drawn, steps.sample):
         lines += ["@device", ast.unparse(_bare(inspect.getsource(function)))]
-    return "\n".join([*lines, _SAMPLE])
+    return "\n".join([*lines, ""])
 
 
 def _bare(text: str) -> ast.FunctionDef:
@@ -178,27 +176,3 @@ def _bare(text: str) -> ast.FunctionDef:
     assert isinstance(found, ast.FunctionDef)
     found.body = found.body[1:]
     return found
-
-
-_SAMPLE = """
-@device
-def sample(mode, place, step, first, batch, samples, k0, k1, left, right, rounds):
-    if mode == 0:
-        return np.int64(place)
-    if mode == 2:
-        return np.int64(place + (step - first) * batch)
-    if rounds == 0:
-        at = np.uint64(step)
-        e0, e1, e2, e3 = philox4x32(np.uint64(place) >> ONE, SAMPLING, at & WORD, at >> HALF, k0, k1)
-        if place % 2 != 0:
-            e0, e1 = e2, e3
-        return np.int64(drawn(e0, e1, np.uint64(samples)))
-    batches = samples // batch
-    epoch = np.uint64(step // batches)
-    e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)
-    x = np.uint64(step % batches * batch + place)
-    x = feistel(x, left, right, rounds, e0, e1, e2, e3)
-    while x >= np.uint64(samples):
-        x = feistel(x, left, right, rounds, e0, e1, e2, e3)
-    return np.int64(x)
-"""

@@ -13,6 +13,12 @@ import numpy as np
 from ..jit import Int, Longs, Real, Reals, Words, cuda, nan, real
 
 
+def lane_and_row() -> tuple[int, int]:
+    """Which lane of which row a thread stands for."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    return lane, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+
+
 def inputs(
     values: Reals, pool: Words, rows: Int, offsets: Longs, count: Int, data: Reals, order: Longs, mode: Int,
     clock: Longs, batch: Int, start: Int, stride: Int, lanes: Int,
@@ -22,8 +28,7 @@ def inputs(
     The samples ``start ..`` of all (mode 0), of those that `order` picks (1), or of the step's batch, where the batches
     of a call stand one behind the other (2).
     """
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         sample = start + lane
         if mode == 1:
@@ -37,8 +42,7 @@ def constants(
     values: Reals, pool: Words, rows: Int, numbers: Reals, at: Int, count: Int, stride: Int, lanes: Int
 ) -> None:
     """Rows that never change."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         values[pool[rows + i] * stride + lane] = numbers[at + i]
 
@@ -47,8 +51,7 @@ def param(
     values: Reals, theta: Reals, pool: Words, weights: Int, dst: Int, count: Int, stride: Int, lanes: Int
 ) -> None:
     """A parameter on every lane."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < count:
         values[(dst + j) * stride + lane] = theta[pool[weights + j]]
 
@@ -58,8 +61,7 @@ def gather(
     count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + p*columns + j``: parameter ``weights[j] + k*step`` for the number k in row ``ids[p]``; else NaN."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, row = lane_and_row()
     if lane < lanes and row < count:
         p = row // columns
         number = values[pool[ids + p] * stride + lane]
@@ -75,8 +77,7 @@ def layer(
     stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + j`` is the sum of ``theta[weight + j*n + k]`` times operand k, and the bias."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < count:
         total = real(-0.0) if n == 1 else real(0)  # a product alone keeps the sign of -0.0
         if bias >= 0:
@@ -91,8 +92,7 @@ def conv(
     count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Layers that share their weights: row ``dst + j*positions + p``; `count` is the number of all rows."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, row = lane_and_row()
     if lane < lanes and row < count:
         j = row // positions
         first = args + (row - j * positions) * n
@@ -106,8 +106,7 @@ def conv(
 
 def largest(values: Reals, pool: Words, args: Int, n: Int, dst: Int, count: Int, stride: Int, lanes: Int) -> None:
     """The largest of n rows, the first of equal ones; NaN if one is NaN."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < count:
         best = values[pool[args + j * n] * stride + lane]
         for k in range(1, n):
@@ -123,8 +122,7 @@ def dot(
 ) -> None:  # fmt: skip
     """Row ``dst + j``: n parameters anywhere times n rows, the bias and the offset ``numbers[at]``."""
     # Here and below, the offset gives a sum of nothing but -0.0 its sign: it is 0, for a single product -0.0.
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < count:
         total = real(-0.0)
         for k in range(j * n, j * n + n):
@@ -139,8 +137,7 @@ def weighted(
     count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + j``: the numbers behind ``numbers[at]`` times n rows, the bias and the offset ``numbers[at]``."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < count:
         total = real(-0.0)
         for k in range(n):
@@ -155,8 +152,7 @@ def product(
     count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + j``: n rows times n rows, the bias and the offset ``numbers[at]``."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < count:
         total = real(-0.0)
         for k in range(j * n, j * n + n):
@@ -170,8 +166,7 @@ def squares(
     values: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int, dst: Int, stride: Int, lanes: Int
 ) -> None:
     """One row: ``numbers[at]`` times the sum of squared differences."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, j = lane_and_row()
     if lane < lanes and j < 1:
         total = real(0)
         for k in range(n):
@@ -188,7 +183,7 @@ def give(adjoints: Reals, target: Int, stride: Int, lane: Int, total: Real) -> N
         adjoints[target * stride + lane] = total
 
 
-DEVICE = ("give",)
+DEVICE = ("lane_and_row", "give")
 
 
 def layer_back(
@@ -196,8 +191,7 @@ def layer_back(
     stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Items: k."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = real(0)
@@ -213,8 +207,7 @@ def conv_back(
     outputs: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Items: ``p*n + k``."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = real(0)
@@ -232,8 +225,7 @@ def largest_back(
     lanes: Int,
 ) -> None:  # fmt: skip
     """Items: ``j*n + k``. All to the first operand that is the largest; of a NaN, its share to all."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = real(0)
@@ -258,8 +250,7 @@ def dot_back(
     lanes: Int,
 ) -> None:  # fmt: skip
     """Items: ``j*n + k``."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = real(0)
@@ -274,8 +265,7 @@ def weighted_back(
     lanes: Int,
 ) -> None:  # fmt: skip
     """Items: ``j*n + k``, whose coefficient is ``numbers[first + 1 + k]``."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = real(0)
@@ -291,8 +281,7 @@ def product_back(
     stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Items: ``(side*rows + j)*n + k``; the other side's row times what comes from above."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = real(0)
@@ -310,8 +299,7 @@ def squares_back(
     dst: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Items: ``side*n + k``; twice the difference to the first side, the opposite to the second."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         upstream = adjoints[dst * stride + lane] * (numbers[first] * real(2))

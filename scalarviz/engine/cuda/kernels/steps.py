@@ -13,6 +13,7 @@ import numpy as np
 
 from .... import rng
 from ..jit import FUNCTIONS, Double, Doubles, Flags, Int, Key, Longs, Real, Reals, Words, cuda, device_function, real
+from .rows import lane_and_row
 
 
 def pairs(
@@ -115,26 +116,39 @@ feistel = device_function(rng.feistel)
 drawn = device_function(rng.drawn)
 
 
+def sample(
+    place: Int, step: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int
+) -> Int:
+    """The sample at a place of a step's batch, :meth:`scalarviz.engine.problem.Problem.indices`.
+
+    Without rounds, with replacement.
+    """
+    if rounds == 0:
+        at = np.uint64(step)
+        e0, e1, e2, e3 = philox4x32(np.uint64(place) >> ONE, SAMPLING, at & WORD, at >> HALF, k0, k1)
+        if place % 2 != 0:
+            e0, e1 = e2, e3
+        return np.int64(drawn(e0, e1, np.uint64(samples)))
+    batches = samples // batch
+    epoch = np.uint64(step // batches)
+    e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)
+    x = np.uint64(step % batches * batch + place)
+    x = feistel(x, left, right, rounds, e0, e1, e2, e3)
+    while x >= np.uint64(samples):
+        x = feistel(x, left, right, rounds, e0, e1, e2, e3)
+    return np.int64(x)
+
+
+DEVICE = ("lane_and_row", "sample")
+
+
 def batch_order(
     order: Longs, clock: Longs, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int
 ) -> None:  # fmt: skip
-    """The samples of a step, :meth:`scalarviz.engine.problem.Problem.indices`; without rounds, with replacement."""
+    """The samples of a step, one a thread."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i < batch and rounds == 0:
-        step = np.uint64(clock[0])
-        e0, e1, e2, e3 = philox4x32(np.uint64(i) >> ONE, SAMPLING, step & WORD, step >> HALF, k0, k1)
-        if i % 2 != 0:
-            e0, e1 = e2, e3
-        order[i] = np.int64(drawn(e0, e1, np.uint64(samples)))
-    elif i < batch:
-        batches = samples // batch
-        epoch = np.uint64(clock[0] // batches)
-        e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)
-        x = np.uint64(clock[0] % batches * batch + i)
-        x = feistel(x, left, right, rounds, e0, e1, e2, e3)
-        while x >= np.uint64(samples):
-            x = feistel(x, left, right, rounds, e0, e1, e2, e3)
-        order[i] = np.int64(x)
+    if i < batch:
+        order[i] = sample(i, clock[0], batch, samples, k0, k1, left, right, rounds)
 
 
 def masks(
@@ -142,8 +156,7 @@ def masks(
     clock: Longs, start: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Dropout masks of a call for the samples ``start ..`` of the batch: :func:`scalarviz.rng.dropped`."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         step, unit = np.uint64(clock[0]), np.uint64(pool[units + i])
         w0, w1, w2, w3 = philox4x32(np.uint64(start + lane), unit >> TWO, step & WORD, step >> HALF, k0, k1)
@@ -198,8 +211,7 @@ def commit(
     stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """What the optimiser's program made of weights and states, to where they stand, for weights that are trained."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count and trained[start + lane] != 0:
         state[offsets[i] + start + lane] = values[pool[outputs + i] * stride + lane]
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import Doubles, Int, Longs, Reals, Words, cuda, real
-from .rows import give
+from .rows import give, lane_and_row
 
-DEVICE = ("give",)
+DEVICE = ("lane_and_row", "give")
 
 
 def scatter(
@@ -110,8 +110,7 @@ def batch_parts(
     sums: Doubles, rows: Reals, pool: Words, args: Int, slices: Int, count: Int, stride: Int, lanes: Int
 ) -> None:
     """``sums[i*slices + q]``: lanes ``q, q + slices, ...`` of row ``pool[args + i]``."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and lane < slices and i < count:
         row = pool[args + i] * stride
         total = np.float64(0)
@@ -122,8 +121,7 @@ def batch_parts(
 
 def batch_mean(values: Reals, sums: Doubles, slices: Int, dst: Int, count: Int, stride: Int, lanes: Int) -> None:
     """Row ``dst + i`` from its sums, the same number on every lane."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         total = np.float64(0)
         for q in range(min(slices, lanes)):
@@ -135,8 +133,7 @@ def batch_mean_back(
     adjoints: Reals, sums: Doubles, pool: Words, at: Int, count: Int, slices: Int, stride: Int, lanes: Int
 ) -> None:
     """Items: j, whose adjoints have the sums ``sums[j*slices] ...``; see ``rows`` for a list of targets."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    lane, i = lane_and_row()
     if lane < lanes and i < count:
         items = at + 2 * count + 1
         total = np.float64(0)

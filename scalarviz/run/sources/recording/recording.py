@@ -41,9 +41,7 @@ class Deltas:
     """Forward and backward pass of one sample, on its own arrays."""
 
     def __init__(self, forward: Forward) -> None:
-        stages = list(zip(forward.stages, forward.taps, strict=True))
-        self._forward = forward
-        self._network = Network(forward.tape, stages, lambda: forward._loss_runner)
+        self._forward, self._network = forward, Network(forward)
 
     def rows(self, probe: Float, target: Float, values: NDArray[np.floating]) -> dict[str, Float] | None:
         """Return the slope of the sample's loss, as a batch of one, by stage; None if samples couple.
