@@ -215,11 +215,11 @@ RANGES = (-2.0, 2.0), (0.1, 2.0), (-0.9, 0.9), (1.1, 3.0)
 """Ranges to try in turn for an operation about which nothing else is known."""
 
 
-def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
-    """Return the gradient that a node of the operation passes to each operand."""
+def pulled(name: str, row: list[float]) -> list[float]:
+    """Return the slope by which a node of the operation passes its gradient to each operand."""
     leaves = [Value(number) for number in row]
     node = function(name)(*leaves)
-    return [upstream * slope for slope in node.local_gradients]
+    return [*node.local_gradients]
 
 
 @cache

@@ -25,7 +25,7 @@ from .interrupt import INTERRUPTED
 from .pictures import FOLDER, check_look, easel_of
 from .recording import RunRecording, check_recording
 from .stop import Stop
-from .window import has_window
+from .window import has_window, show_in_window
 
 if TYPE_CHECKING:
     from ..view.show import Handle
@@ -149,17 +149,11 @@ class Follower:
         return watched.update
 
     def _show(self, watched: Watched) -> ReportStep:
-        from ..view.show import show
-
         assert self._probe is not None
-        self._reason, options = self._probe.reason(), self.options
+        self._reason = self._probe.reason()
         if not self._reason:
             say(f"{self.name}: ? shows the keys, Ctrl+Q closes the window; the script goes on")
-            self.handle = show(
-                watched, block=False, required=False, size=options.size, theme=options.theme,
-                cmap=options.cmap if options.given("cmap") else None, presenter=options.presenter,
-                on_note=lambda line: say(f"{self.name}: {line}"),
-            )  # fmt: skip
+            self.handle = show_in_window(self.name, watched, self.options, block=False, required=False)
             return self.handle.update
         return watched.update
 

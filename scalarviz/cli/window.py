@@ -41,14 +41,15 @@ def show_file(
         say(f"{name}: {keys}? shows the keys, Ctrl+Q closes the window")
         try:
             with stop.while_window_open():
-                return _show(name, source, options, on_lost=lambda: fail(GONE), **more)
+                return show_in_window(name, source, options, on_lost=lambda: fail(GONE), **more)
         except MissingDependencyError as missing:
             reason = str(missing)
     say(f"{name}: writing {instead} instead of a window: {reason}")
     return False
 
 
-def _show(name: str, source: Any, options: Any, **more: Any) -> Handle:
+def show_in_window(name: str, source: Any, options: Any, **more: Any) -> Handle:
+    """Show something with the look that the options ask for; `more` are further arguments of ``sv.show``."""
     from ..view.show import show
 
     return show(
@@ -79,7 +80,7 @@ class InWindow:
         with stop.while_window_open():
             options = self.options
             say(f"{scene.name}: Space starts and pauses, ? shows the keys, Ctrl+Q closes the window")
-            handle = _show(
+            handle = show_in_window(
                 scene.name, scene, options, steps=options.steps, duration=options.duration, paused=options.paused,
                 on_lost=lambda: rescue(StateError(GONE)),
             )  # fmt: skip

@@ -36,18 +36,12 @@ def sums_and_products(rule: Any, of: Any = None, hint: str = "", seconds: float 
 
 def forward_alone(cls: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check the forward results of a pupil's class of numbers."""
-    return run_check(
-        "backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)),
-        seconds=seconds,
-    )  # fmt: skip
+    return _check_filled(cls, "Value", hint, seconds, lambda: check_class(cls, "Value", 1e-5, 0, False))
 
 
 def plain_walk(walk: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check a walk back through graphs of sums and products; its push needs nodes with two parents."""
-    report = run_check(
-        "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True)),
-        seconds=seconds,
-    )  # fmt: skip
+    report = _check_filled(walk, "backward", hint, seconds, lambda: check_walk(walk, "backward", 1e-5, 0, True))
     leaf = report.cause == "raises" and "not enough values to unpack" in report.text
     return replace(report, looks="`order` holds a node without parents, which has nothing to push.") if leaf else report
 
@@ -473,9 +467,14 @@ ANSWERS = MappingProxyType({
 """The exercises by lesson and number."""
 
 
-def _filled(given: Any, find: Callable[[], Report]) -> Report:
-    check_filled(given)
-    return find()
+def _check_filled(given: Any, title: str, hint: str, seconds: float, find: Callable[[], Report]) -> Report:
+    """Run `find` as a check of a backward pass, once the pupil has filled in every ``...``."""
+
+    def filled() -> Report:
+        check_filled(given)
+        return find()
+
+    return run_check("backward", title, hint, filled, seconds=seconds)
 
 
 def _sigmoid(a: float) -> float:

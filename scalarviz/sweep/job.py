@@ -34,7 +34,6 @@ class Built:
     run: Run
     scene: Scene | None = None
     loaded: LoadedScene | None = None
-    options: Any = None  # the options that the scene was built with
     steps: int | None = None  # if the scene computed another number, as from epochs
 
     def metrics(self) -> dict[str, float]:
@@ -71,7 +70,7 @@ class SceneBuild:
         for condition in options.break_on:
             scene.run.break_on(condition)
         made = settled(scene, options)
-        return Built(scene.run, scene, loaded, made, None if made.steps == options.steps else int(made.steps))
+        return Built(scene.run, scene, loaded, None if made.steps == options.steps else int(made.steps))
 
 
 @lru_cache(maxsize=8)

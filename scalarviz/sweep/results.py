@@ -223,11 +223,6 @@ def sound(row: tuple[Any, ...]) -> bool:
         return False
 
 
-def read_said(row: tuple[Any, ...]) -> str:
-    """Return the settings in the metadata of a row that :func:`read_weights` has read."""
-    return _beside(row[2]).get(KEY, "")
-
-
 def _beside(blob: bytes) -> dict[str, str]:
     """Return the metadata of a safetensors blob."""
     length = int.from_bytes(blob[:8], "little")
@@ -361,7 +356,7 @@ class Results(StoredResults):
             They are damaged.
         """
         for row in self._rows(number, "=", OF_OPTIMIZER):
-            return self._arrays(row), read_said(row)
+            return self._arrays(row), _beside(row[2]).get(KEY, "")
         return {}, ""
 
     def torn(self) -> set[int]:

@@ -20,19 +20,8 @@ from .ink.boxes import LABEL, WantedPanel
 from .ink.sketch import Box, Point, Sketch, Spot, contains, meet, rgba, spot_at
 from .ink.text import CAP_HEIGHT, figure, product
 from .ink.theme import get_map, rgb
-from .micro.beside_cubes import (
-    HISTOGRAM,
-    RIBBON,
-    SENTENCE,
-    SWITCH,
-    TALL,
-    arrows,
-    below_switch,
-    height_of,
-    ribbon,
-    sentence,
-    switch,
-)
+from .micro import beside_cubes
+from .micro.beside_cubes import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL
 from .micro.light import HALF, SINKS, Stop, dark, dimmed, height_scale, height_words, whose_deltas
 from .micro.on_cubes import SECOND, CubeTexts, RowPlace, delta_boxes, delta_chips, row_chips, row_places
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
@@ -131,7 +120,7 @@ class Inside:
         step = self.micro_step
         if step is None:
             return []
-        high = height_of(step, self._bench.subject) + TALL * self._bench.spread
+        high = beside_cubes.height_of(step, self._bench.subject) + TALL * self._bench.spread
         others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # show it too
         return [WantedPanel(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
@@ -303,7 +292,7 @@ class Inside:
             boxes = [(x, y - CHIP / 2, right - x, CHIP) for (x, y), (right, _) in ends]
         colour = self._bench.theme.selection
         if not boxes and light and self.micro_step is not None and self._rows is not None:
-            boxes = [arrows(self._rows[1], self.micro_step.phases, LOSS)[LOSS]]
+            boxes = [beside_cubes.arrows(self._rows[1], self.micro_step.phases, LOSS)[LOSS]]
         for x, y, wide, high in boxes:
             glow = rgba(colour, FLASH * light)
             sketch.rect(x - 14, y - 12, wide + 28, high + 24, radius=14, fill=glow)
@@ -599,20 +588,21 @@ class Inside:
         sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
-            sketches.append(ribbon(rows[1], bench.theme, step.phases, step.phase))
-            sketches += [] if rows[0] is None else [sentence(rows[0], bench.theme, step.sentence)]
+            sketches.append(beside_cubes.ribbon(rows[1], bench.theme, step.phases, step.phase))
+            sketches += [] if rows[0] is None else [beside_cubes.sentence(rows[0], bench.theme, step.sentence)]
         if legend is not None:
             numbers = "number: new weight" if step.phase == UPDATE and bench.scenery.values.size else self.about or ""
             sketches.append(bench.strip.legend(legend, step.frame, numbers))
         place = self._switch_box if column is None else (*column[:3], SWITCH)
         if place is not None:
             colour = bench.subject.probe if bench.subject.sample.colours else None
-            sketches.append(switch(place, bench.theme, noun(bench.subject), trial=step.trial, colour=colour))
+            one = noun(bench.subject)
+            sketches.append(beside_cubes.switch(place, bench.theme, one, trial=step.trial, colour=colour))
         if column is not None:
             line = None if rows is None or bench.places.legend is None else rows[0]
             top = column[1] + SWITCH + 18 if line is None else line[1] + line[3] + 8
             room = column[0], top, column[2], column[1] + column[3] - top
-            sketches += below_switch(room, bench.theme, bench.subject, step)
+            sketches += beside_cubes.below_switch(room, bench.theme, bench.subject, step)
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
 

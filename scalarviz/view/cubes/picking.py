@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..ink.sketch import Cached, Sketch
 from ..ink.theme import rgb
 from ..space.arrangement import Plate, Project
-from ..space.camera import Camera, Floats, convex_hull
+from ..space.camera import Camera, Floats, convex_hull, triple
 from ..space.layout import Layout
 from .slab import DETAIL_PIXELS, RIM, SlabVisual, flow_style, front_sides, variant_for
 
@@ -75,14 +75,9 @@ class _Slab:
 def _slab(plate: Plate) -> _Slab:
     rows, cols = plate.grid.cells
     origin = plate.origin - 0.5 * (plate.axes[0] + plate.axes[1])
-    u, v, w = (_vector(axis) for axis in plate.axes / plate.pitch**2)
-    return _Slab(_vector(origin), (u, v, w), rows, cols, plate.half, plate.depth, plate.grid.period,
+    u, v, w = (triple(axis) for axis in plate.axes / plate.pitch**2)
+    return _Slab(triple(origin), (u, v, w), rows, cols, plate.half, plate.depth, plate.grid.period,
                  plate.grid.strides, plate.last)  # fmt: skip
-
-
-def _vector(values: np.ndarray) -> Vector:
-    x, y, z = (float(c) for c in values)
-    return x, y, z
 
 
 def _dot(a: Vector, b: Vector) -> float:
@@ -132,10 +127,10 @@ def _ray(camera: Camera, inverse: Floats, at: tuple[float, float]) -> tuple[Vect
     x, y = 2 * at[0] / camera.size[0] - 1, 1 - 2 * at[1] / camera.size[1]
     near, far = (p[:3] / p[3] for p in (inverse @ (x, y, z, 1.0) for z in (-1.0, 1.0)))
     if camera.orthographic:
-        return _vector(near), _vector(far - near), (-inf, -inf)
+        return triple(near), triple(far - near), (-inf, -inf)
     eye = camera.eye[:3]
     way = far - eye
-    return _vector(eye), _vector(way), (START, float(way @ (near - eye) / (way @ way)))
+    return triple(eye), triple(way), (START, float(way @ (near - eye) / (way @ way)))
 
 
 def _steady(d: Vector) -> Vector:

@@ -231,7 +231,7 @@ class Coloring:
     def _draw(self, seconds: float | None) -> None:
         """Scale buffers to the range by ranges of their own."""
         self.drawn = self.flat
-        if not (self._buffers and self._weights) or not self.signed:
+        if not (self._buffers and self._weights) or not self.shows.signed:
             return
         own = self._others.follow([extent(self.flat[t.span]) for t in self._buffers], seconds)
         self.drawn = self.flat.copy()
@@ -265,14 +265,9 @@ class Coloring:
         return {t.name: float(np.max(np.abs(self.flat[t.span]), initial=0.0, where=self._known[t.span])) for t in known}
 
     @property
-    def signed(self) -> bool:
-        """True if the quantity has signs."""
-        return self.shows.signed
-
-    @property
     def bound(self) -> str:
         """The sign before the largest magnitude of a tensor: ``±``, or ``≤`` for magnitudes."""
-        return "\N{LESS-THAN OR EQUAL TO}\N{THIN SPACE}" if not self.signed else "±"
+        return "\N{LESS-THAN OR EQUAL TO}\N{THIN SPACE}" if not self.shows.signed else "±"
 
     def _ticks(self, chosen: Range) -> tuple[list[tuple[float, str]], str]:
         """Return positions and texts of the legend's numbers, and a note on the scale."""

@@ -23,18 +23,18 @@ _LINE = 19.0
 _APART = 14.0  # a name and its value beside the pointer
 
 
-def wrapped(text: str, width: float, size: float = LABEL, bold: bool = False) -> list[str]:
+def wrapped(text: str, width: float, size: float = LABEL) -> list[str]:
     """Return `text` in lines of at most `width`; longer words are broken."""
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}".strip()
-        if measure(joined, size, bold) <= width:
+        if measure(joined, size) <= width:
             lines[-1] = joined
             continue
         if lines[-1]:
             lines.append("")
         for character in word:
-            if lines[-1] and measure(lines[-1] + character, size, bold) > width:
+            if lines[-1] and measure(lines[-1] + character, size) > width:
                 lines.append("")
             lines[-1] += character
     return lines if lines[0] else []

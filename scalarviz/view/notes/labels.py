@@ -21,8 +21,8 @@ from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.arrangement import Blueprint, Grid, Layout, Plate, Project
-from ..space.camera import DOWN, Camera, Floats
-from .placer import LIGHTLY, Line, Name, Notes, Number, Option, Placer, column_names, face_distances, point, row_names
+from ..space.camera import DOWN, Camera, Floats, triple
+from .placer import LIGHTLY, Line, Name, Notes, Number, Option, Placer, column_names, face_distances, row_names
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line, or they read as one
@@ -42,7 +42,6 @@ class Labels(Notes):
 
     def __init__(self, box: Box) -> None:
         super().__init__()
-        self.reserved: Sequence[Box] = ()  # boxes that other parts must avoid
         self._placer = Placer(box)
         # room for `free_place`, if any: its top, and a box that is used only without another place
         self._room: tuple[float, Box | None] | None = None
@@ -98,7 +97,7 @@ def _above(points: Floats, width: float, height: float) -> list[Point]:
 
 def _corner(plate: Plate, hull: Floats, spot: Point) -> tuple[float, float, float]:
     """Return the corner of a plate that is nearest to a place on screen."""
-    return point(plate.corners[np.hypot(*(hull - spot).T).argmin()])
+    return triple(plate.corners[np.hypot(*(hull - spot).T).argmin()])
 
 
 class FlowLabels(Labels):
@@ -284,11 +283,11 @@ def _bias_places(plate: Plate, project: Project) -> list[Name]:
     faces = [project(plate.cell_corners(k)[4:]) for k in (0, plate.size - 1)]
     if _across(plate):  # its cubes are side by side: left of the first, right of the last
         (left, y), (right, other) = ((face[:, 0], float(face[:, 1].mean()) + 5.0) for face in faces)
-        ends = (point(plate.cell_corners(k).mean(axis=0)) for k in (0, plate.size - 1))
+        ends = (triple(plate.cell_corners(k).mean(axis=0)) for k in (0, plate.size - 1))
         return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True, at=next(ends)),
                 Name("bias", float(right.max()) + _ASIDE, other, CHANNEL, "left", True, at=next(ends))]  # fmt: skip
     face = min(faces, key=lambda face: float(face[:, 1].mean()))
-    at = point(plate.bounds.mean(axis=0))
+    at = triple(plate.bounds.mean(axis=0))
     return [Name("bias", float(face[:, 0].mean()), float(face[:, 1].min()) - _OVER, CHANNEL, "middle", True, at=at)]
 
 

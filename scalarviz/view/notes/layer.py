@@ -22,8 +22,8 @@ from ..ink.sketch import Bound, Box, Stand, meet
 from ..ink.text import Term, measure, neuron, one_line
 from ..shown.subject import Sample, Subject
 from ..space.arrangement import Layout, Plate, Project
-from ..space.camera import Floats
-from .placer import HIGH, Chip, Line, Name, Notes, Number, Placer, Swatch, back_edge, column_names, point, row_names
+from ..space.camera import Floats, triple
+from .placer import HIGH, Chip, Line, Name, Notes, Number, Placer, Swatch, back_edge, column_names, row_names
 
 STEP = 34.0
 """Least distance between the levels of two rows of chips."""
@@ -73,7 +73,7 @@ class FewFlow(Notes):
         self.plates, end = (weight, bias), bias or weight
         last = end.shape[1] - 1
         # the cubes that each row of chips belongs to
-        self.stands: list[Stand] = [point(end.cell_corners(i, last)[-1]) for i in range(end.shape[0])]
+        self.stands: list[Stand] = [triple(end.cell_corners(i, last)[-1]) for i in range(end.shape[0])]
         backs = self._project([back_edge(weight, j) for j in range(weight.shape[1])])  # ends of their lines
         # middles (N, 2) of the input chips, None without room; width and type size of each, whether in a box
         self.inputs, self._input_style = self._place_inputs(weight)
@@ -84,7 +84,7 @@ class FewFlow(Notes):
         self.below = Notes()
         if self.rows.columns:
             foot = int(np.argmax(self.rows.anchors[:, 1]))
-            self._write_below(foot, stages[-1], point(end.cell_centre(foot, last)))
+            self._write_below(foot, stages[-1], triple(end.cell_centre(foot, last)))
         self.swatch = self._swatch_place()
         self._write_names(layout.trays_on(project))
         if self.inputs is not None:
@@ -154,9 +154,9 @@ class FewFlow(Notes):
 
     def _write_inputs(self, chips: Floats, backs: Floats) -> None:
         weight, (wide, size, boxed) = self.plates[0], self._input_style
-        stands: list[Stand] = [point(back_edge(weight, j)) for j in range(len(chips))]
+        stands: list[Stand] = [triple(back_edge(weight, j)) for j in range(len(chips))]
         if self.swatch is not None:
-            own, (x, y, side, _) = point(weight.cell_centre(0, 0)), self.swatch
+            own, (x, y, side, _) = triple(weight.cell_centre(0, 0)), self.swatch
             self.lines.append(Line([(x + side, y + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1)], 1.2, at=own))
             self.names.append(Name("input", x + side / 2, y - 9, anchor="middle", at=own))
             self.swatches.append(Swatch(self.swatch, "input", own))
@@ -232,7 +232,7 @@ class FewFlow(Notes):
             self.names += column_names(weight, self._sample.inputs, self._project, top, self._free)
         if bias is not None:
             x, y = self._project([back_edge(bias, 0)])[0].tolist()
-            name = Name("bias", x, y - 10, CHANNEL, "middle", True, at=point(back_edge(bias, 0)))
+            name = Name("bias", x, y - 10, CHANNEL, "middle", True, at=triple(back_edge(bias, 0)))
             there = y - 26 > top and self._free((x - 13, y - 20, 26, 10))
             self.names += [name] if there and not any(meet(name.box, other.box) for other in self.names) else []
 

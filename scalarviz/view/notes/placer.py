@@ -21,7 +21,7 @@ from ..ink.sketch import Anchor, Bound, Box, Sketch, Stand, meet
 from ..ink.text import CAP_HEIGHT, measure
 from ..ink.theme import Theme, displayed
 from ..space.arrangement import Plate, Project
-from ..space.camera import Floats, convex_hull
+from ..space.camera import Floats, convex_hull, triple
 
 Marks = NDArray[np.bool_]
 HIGH = 28.0
@@ -324,7 +324,7 @@ def row_names(
         for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):
             rows = zip(edges + further * ways, ways, names, strict=True)
             beside = [_name_beside(edge, way, size, name, tray, upright) for edge, way, name in rows]
-            forms.append([replace(name, at=point(plate.cell_centre(k, column))) for k, name in enumerate(beside)])
+            forms.append([replace(name, at=triple(plate.cell_centre(k, column))) for k, name in enumerate(beside)])
             yield [(x - 2, y - 2, wide + 4, high + 4) for x, y, wide, high in (name.box for name in forms[-1])]
 
     found = placer.place(tried(), most=0.5, fits=lambda boxes: _fit(boxes, faces))
@@ -338,7 +338,7 @@ def column_names(
     if plate.grid.folded or len(names) != plate.shape[1]:
         return []
     backs = project([back_edge(plate, j) for j in range(len(names))])
-    placed = [Name(name, x, y - 7, LABEL, "middle", True, at=point(back_edge(plate, k)))
+    placed = [Name(name, x, y - 7, LABEL, "middle", True, at=triple(back_edge(plate, k)))
               for k, (name, (x, y)) in enumerate(zip(names, backs.tolist(), strict=True))]  # fmt: skip
     widths = [name.box[2] for name in placed]
     middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
@@ -347,12 +347,6 @@ def column_names(
         return []
     boxes = [(n.x - wide / 2, n.y - 11.0, wide, 12.0) for n, wide in zip(placed, widths, strict=True)]
     return placed if all(map(free, boxes)) else []
-
-
-def point(xyz: Floats) -> tuple[float, float, float]:
-    """Return a world point for `Sketch.stand`."""
-    x, y, z = np.asarray(xyz, float).tolist()
-    return x, y, z
 
 
 def back_edge(plate: Plate, column: int) -> Floats:

@@ -118,8 +118,7 @@ class Scenery:
     @property
     def reserved(self) -> list[Box]:
         """Boxes that other parts must avoid."""
-        words = [] if self._labels is None else self._labels.reserved
-        return [*words] if self.outcome is None else [self.outcome.box, *words]
+        return [] if self.outcome is None else [self.outcome.box]
 
     @property
     def words(self) -> list[Box]:
@@ -411,7 +410,7 @@ class CubeValues:
                     said = weight if colouring.opened else f"{letter} {weight}"  # there the legend explains it
                     sketch.text(x, y + _MIDDLE * least, said, least, self.theme.text2, anchor="middle")
                     continue
-                form = ("signed " if colouring.signed else "") + self._form
+                form = ("signed " if colouring.shows.signed else "") + self._form
                 bound = Bound(colouring.quantity, span.start + k, form)
                 self._write(sketch, (x, y), value, bound, colours[k], int(size[k]))
         return sketch

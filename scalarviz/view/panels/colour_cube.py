@@ -16,7 +16,7 @@ from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Float, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme, displayed, hexed
-from ..space.camera import Camera, Rect, camera_of, fit, pose_of, turn_by, zoomed
+from ..space.camera import Camera, Rect, camera_of, fit, pose_of, triple, turn_by, zoomed
 from .drawer import Drawer, Ground, Point, Tip
 
 # ---- The colour cube: sample colours at their RGB place, painted with the network's output, beside the target.
@@ -216,7 +216,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
                 row = int(places.visible[disc])
                 middle = places.centres[disc]
                 ring = (float(middle[0]), float(middle[1]), places.diameter)
-                return Disc(which, row, _rgb(self.inputs[row]), _rgb(self.targets[row]), ring)
+                return Disc(which, row, triple(self.inputs[row]), triple(self.targets[row]), ring)
         return None
 
     def rings(self, rgb: RGB) -> list[Ring]:
@@ -255,7 +255,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if (disc := self.under(at)) is None:
             return None
         if disc.which == "source":
-            output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
+            output = triple(displayed(moment.predict(np.array([disc.source])))[0])
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"target: {hexed(disc.target)}"]
             more += self.ground.choose_tips(3)
             more += ["Shift+click: teach it another colour"] if self.ground.can_teach else []
@@ -349,11 +349,6 @@ def _ringed(sketch: Sketch, theme: Theme, ring: Ring, air: float, border: float)
     x, y, diameter = ring
     sketch.disc(x, y, diameter / 2 + air + 1, stroke=theme.background, border=air + 2)
     sketch.disc(x, y, diameter / 2 + air, stroke=theme.selection, border=border)
-
-
-def _rgb(colour: NDArray[np.floating]) -> RGB:
-    r, g, b = (float(c) for c in colour)
-    return r, g, b
 
 
 # ---- `Taught`: the user's lessons that are active at the moment shown.

@@ -350,11 +350,11 @@ Boxes = tuple[Box, Box, Box]
 """Boxes of network, target and error."""
 
 
-def easel_height(aspect: float, width: float = COLUMN) -> float:
+def easel_height(aspect: float) -> float:
     """Return the height that pictures of `aspect` (width / height) need in a column, titles included."""
     if aspect >= WIDE:
-        return 2 * TITLE + BETWEEN + (width + (width - GAP) / 2) / aspect
-    return TITLE + _tall(width, aspect)
+        return 2 * TITLE + BETWEEN + (COLUMN + (COLUMN - GAP) / 2) / aspect
+    return TITLE + _tall(COLUMN, aspect)
 
 
 def easel_boxes(box: Box, aspect: float) -> Boxes:

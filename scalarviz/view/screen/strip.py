@@ -221,15 +221,14 @@ class Strip:
                 return [self._formulas(frame, box)]
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
-        return [*sketches, self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)]
+        below = (x + width - wide, y + height + _MARKS, wide, 0.0)
+        return [*sketches, marks_line(below, self._theme, marks, frame.units_step)]
 
     def foot(self, box: Box, frame: Frame, marks: Sequence[str], about: str | None) -> list[Sketch]:
         """Return the legend alone, at the foot of the column, with the meaning of `marks` below it."""
         x, y, width, _ = box
-        return [self.legend(box, frame, about), self._marks((x, y + 86.0, width, 0.0), frame, marks)]
-
-    def _marks(self, box: Box, frame: Frame, marks: Sequence[str]) -> Sketch:
-        return marks_line(box, self._theme, marks, frame.units_step)
+        below = (x, y + 86.0, width, 0.0)
+        return [self.legend(box, frame, about), marks_line(below, self._theme, marks, frame.units_step)]
 
     def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
         """Draw the legend of the cubes' colours; `about` names the samples, if not the frame's batch."""
@@ -265,7 +264,7 @@ class Strip:
         count = max(2, round(width * self._density))
         hidden = self.sizing.threshold if which == "value" else 0.0
         if (which, count, hidden) not in self._bars:
-            ends = (0.5 - hidden / 2, 0.5 + hidden / 2) if self._colouring.signed else (0.0, hidden)
+            ends = (0.5 - hidden / 2, 0.5 + hidden / 2) if self._colouring.shows.signed else (0.0, hidden)
             bar = bar_pixels(cmap, count, ends, self._theme.background if hidden else "")
             if which == "dark":
                 bar = np.rint(255 * dimmed(bar / 255, self._theme)).astype(np.uint8)

@@ -237,6 +237,12 @@ def between(start: Pose, end: Pose, share: float) -> Pose:
     )
 
 
+def triple(numbers: NDArray[np.floating]) -> tuple[float, float, float]:
+    """Return a point, a direction or a colour as numbers of Python."""
+    x, y, z = np.asarray(numbers, np.float64).tolist()
+    return x, y, z
+
+
 def convex_hull(points: Floats) -> Floats:
     """Return the corners of the hull, counter-clockwise in a frame with y up (Andrew's monotone chain)."""
     ordered = sorted({(float(x), float(y)) for x, y in points})

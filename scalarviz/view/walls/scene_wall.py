@@ -537,9 +537,7 @@ class Tour(LiveView):
             self.go((self.number if self._goal is None else self._goal[0]) + ON[pressed])
             return True
         if action is None or action.name not in (*LOOKS, *SHARED):
-            if pressed:
-                self.say(f"{pressed} does nothing here; ? shows the keys")
-            return False
+            return self._does_nothing(pressed)
         if action.name == "toggle_theme":
             self.wall.turn_theme()
         return self.send(action.name)

@@ -21,7 +21,7 @@ from ..ink.text import measure
 from ..panels.drawer import words_of
 from ..screen.controls import Item, Row, Wish, printed, row_of
 from .actions import action_of
-from .playback import SPEEDS
+from .playback import SPEEDS, speed_text
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
@@ -236,8 +236,8 @@ class Driving:
         now = min(self._viewer.playback.speed, most)
         control = Slider("pace", "", _PACE, least=ends[0], most=most, log=True, usual=1.0, value=lambda reader: now,
                          change=hurry)  # fmt: skip
-        ticks = ((ends[0], f"1/{1 / ends[0]:g}x"), (1.0, "1x"), (most, "no limit"))
-        shown = "no limit" if now >= most else f"{now:g}x" if now >= 1 else f"1/{1 / now:g}x"
+        ticks = ((ends[0], speed_text(ends[0])), (1.0, "1x"), (most, "no limit"))
+        shown = "no limit" if now >= most else speed_text(now)
         return Item(control, now, self._key("pace"), shown, ticks, stops=stops)
 
     def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
@@ -260,8 +260,7 @@ class Driving:
 
         def save(value: object, reader: Reader) -> None:
             path = Path(f"{self._scene.name}-step-{reader.frame.step}.npz")
-            self._viewer.ask_run(lambda run: run.save(path), lambda _: self._viewer.say(f"saved {path.absolute()}"),
-                             lambda error: self._viewer.say(str(error)))  # fmt: skip
+            self._viewer.ask_run(lambda run: run.save(path), lambda _: self._viewer.say(f"saved {path.absolute()}"))
 
         def load(value: object, reader: Reader) -> None:
             self._viewer.send("open")

@@ -165,6 +165,12 @@ class Guest:
         """Show a notice for `seconds`, or for `notice_seconds` with 0."""
         self._notice, self._notice_until, self._dirty = line, self.clock + (seconds or self.notice_seconds), True
 
+    def _does_nothing(self, pressed: str) -> bool:
+        """Say that a key does nothing here, unless it is one like Shift alone (''); return False."""
+        if pressed:
+            self.say(f"{pressed} does nothing here; ? shows the keys")
+        return False
+
     def pass_time(self, seconds: float) -> None:
         """Advance the clock and remove a notice whose time is over."""
         self.clock += seconds
@@ -227,9 +233,7 @@ class Room(Guest, ABC):
         pressed = normalised(name, text, ctrl=ctrl)
         does = self._does.get(pressed)
         if does is None:
-            if pressed:
-                self.say(f"{pressed} does nothing here; ? shows the keys")
-            return False
+            return self._does_nothing(pressed)
         if pressed != "Escape":
             self._escape_until = 0.0
         does()

@@ -549,7 +549,7 @@ def ending_caps(here: ActionContext) -> tuple[Cap, ...]:
 
 def _caps(here: ActionContext, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap, ...]:
     """Return caps of the actions that apply, with the keys of the table."""
-    found = [(BY_NAME[name], words) for name, words in wanted if name in BY_NAME]
+    found = [(BY_NAME[name], words) for name, words in wanted]
     return tuple(Cap(action.keys[0], words, action.name) for action, words in found if action.applies(here))
 
 

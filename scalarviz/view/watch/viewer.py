@@ -365,9 +365,7 @@ class Viewer(Guest):
                 return True
         action = shifted or action_for_key(pressed)
         if action is None:
-            if pressed:
-                self.say(f"{pressed} does nothing here; ? shows the keys")
-            return False
+            return self._does_nothing(pressed)
         self._show_pressed(action, pressed, shifted=shift and (action is shifted or action.values is not None))
         with self.saying():
             self.send(action.name, action.value_of(pressed, shift=shift))
