@@ -6,6 +6,7 @@ The update runs the optimiser's recorded program, with the parameters as lanes.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from ...scalar.mask import Draws
 from ..problem import CLIP, Array, HostTrainer, Problem, Rates, check_coupled, follow
 from .program import PlanRunner, RowProgram, lanes_in_workspace, one_blas_thread
+
+AHEAD = 64
+"""Steps of which the numbers of an update are computed together."""
 
 
 class Updater:
@@ -23,8 +27,19 @@ class Updater:
         self.body = RowProgram(problem.update.body, problem.store.value.dtype)
         prologue = problem.update.prologue
         self._prologue = RowProgram(prologue, np.dtype(np.float64)) if prologue else None
+        self._ahead: tuple[Any, int, Array] = None, 0, np.empty((0, 0))
 
     def hyper(self, first: int, count: int, lr: Rates) -> Array:
+        """Return the numbers of steps, as `_hyper` does; those of single steps are computed many at a time."""
+        if isinstance(lr, np.ndarray) or count > 1:
+            return self._hyper(first, count, lr)
+        key, start, table = self._ahead
+        if key != (lr, self.problem.t_start) or not 0 <= first - start < len(table):
+            start, table = first, self._hyper(first, AHEAD, lr)
+            self._ahead = (lr, self.problem.t_start), start, table
+        return table[first - start : first - start + 1]
+
+    def _hyper(self, first: int, count: int, lr: Rates) -> Array:
         """Return the numbers that depend only on learning rate and step, (count, n_parameters + n_derived).
 
         They are ``lr, t``, a place for the clipping factor if there is one, and the derived parameters. These are

@@ -10,6 +10,7 @@ column with its group, and no rule runs for weights that it does not update.
 from __future__ import annotations
 
 import ctypes
+import operator
 import statistics
 import sys
 import time
@@ -165,6 +166,7 @@ class Machines:
         plan, dtype = problem.plan, problem.store.value.dtype
         seeds = tuple(plan.prologue.outputs.tolist()) if plan.prologue is not None else ()
         self.kernel = Addresses(partial(kernel_at, dtype=dtype.name))
+        self.asked: tuple[Any, ...] | None = None  # what the kernels that are named now were chosen for
         self.bodies = _bodies(plan.body, dtype, block, problem.batch, threads)
         self.feeder = Feeder(plan.body)
         self.prologue = Loaded(plan.prologue, dtype, 1, seeds)
@@ -221,6 +223,7 @@ class NumbaTrainer(HostTrainer):
         self._known = max(1, wire.KNOWN // problem.batch)  # steps whose samples are looked up at once
         self._team = np.array([0, yield_address()], np.int64)
         self._columns = np.zeros(2 + len(problem.state) + len(problem.columns), np.int64)
+        self._held: tuple[Array | None, ...] = (None,) * len(self._columns)  # whose addresses these are
         self._machines: Machines | None = None
         self._is_finite: bool | None = None  # found by the last call
         self._flags: tuple[NDArray[np.bool_], bool] | None = None  # the last checked flags, and whether all were set
@@ -277,6 +280,10 @@ class NumbaTrainer(HostTrainer):
     def _set_kernels(self, made: Machines, samples: int, ahead: bool, some: bool, commit: bool) -> None:
         """Name the kernels that a call needs; `some`: not all weights are trained."""
         problem, body, kernel = self.problem, made.bodies[0].machine, made.kernel
+        asked = samples, ahead, some, commit, problem.batch, int(self._order[1][2]), problem.limits
+        if asked == made.asked:
+            return
+        made.asked = asked
         derived, groups, pieces = problem.plan.n_derived > 0, len(self._parts) > 0, made.pieces.count > 0
         chosen = not ahead and (problem.batch < samples or self._order[1][2] == 0)
         rows = pieces or some or not made.update.machine[wire.FUSED]
@@ -382,7 +389,8 @@ class NumbaTrainer(HostTrainer):
         body, update = machines.bodies[0].machine, machines.update.machine
         # looked up at every call: the arrays of a problem may be replaced between calls
         columns = (store.value, grad, *problem.state, *problem.columns)
-        self._columns[:] = [place(f"column {k}", column) for k, column in enumerate(columns)]
+        if not all(map(operator.is_, columns, self._held)):
+            self._held, self._columns[:] = columns, [column.ctypes.data for column in columns]
         body[wire.PREVIOUS_AT], body[wire.TRAINED_AT] = place("previous", problem.previous), 0
         if not every:
             body[wire.TRAINED_AT] = place("trained", problem.trained)
