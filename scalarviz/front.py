@@ -24,7 +24,7 @@ __all__ = [
 
 _ARRAYS = "use NumPy arrays for data, and nn.Parameter(array) or sv.Weight(number) for weights"
 _LOSS = "call a loss object: nn.CrossEntropyLoss()(outputs, target)"
-_FILES = "run.save(path) and run.load(path) store a whole run; net.state_dict() gives the arrays"
+_FILES = "use np.savez(path, **net.state_dict()) and net.load_state_dict(np.load(path)); run.save(path) stores a Run"
 
 ABSENT = TENSOR | {
     **{name: f"it is a method of arrays: x.{name}(...)" for name in dir(Values) if name[0] != "_"},

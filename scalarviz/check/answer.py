@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from types import CodeType, MappingProxyType
 from typing import Any
 
@@ -129,6 +130,8 @@ def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bo
         number = _float(given, "")
     except TypeMismatchError:
         point = " Write a decimal point, not a comma." if isinstance(given, tuple) else ""
+        with suppress(ValueError):
+            point = f" Write it without quotation marks: {float(given):g}." if isinstance(given, str) else point
         raise CheckEnded("kind", f"Expected a number; you gave {shown(given)}.{point}") from None
     room = tolerance * max(1.0, abs(wanted))
     if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):

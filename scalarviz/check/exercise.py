@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from ..arguments import explained
+from ..arguments import did_you_mean, explained
 from ..checks import text
 from ..errors import UnknownNameError, listing, shown
 from .answer import answer
@@ -67,9 +67,13 @@ def exercise(number: str, given: Any, truth: Any = None, *, seconds: float = SEC
       This is the slope of the loss with respect to y. Multiply it by the slope of y with respect to w.
     """
     table: Mapping[str, Exercise] = import_module("scalarviz.lessons.answers").ANSWERS
-    entry = table.get(text(number, "check.exercise: number"))
+    if text(number, "check.exercise: number") not in table and f"0{number}" in table:
+        number = f"0{number}"  # of lesson 1, not 01
+    entry = table.get(number)
     if entry is None:
-        raise UnknownNameError(f"check.exercise: no exercise {shown(number)}; allowed: {listing(table)}")
+        raise UnknownNameError(
+            f"check.exercise: no exercise {shown(number)}; allowed: {listing(table)}{did_you_mean(number, table)}"
+        )
     if entry.check is answer:
         right = entry.right if truth is None else truth
         return answer(given, right, title=number, hint=entry.hint, slips=entry.slips)

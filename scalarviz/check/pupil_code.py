@@ -133,13 +133,22 @@ def _raised(function: Any, error: Exception) -> str:
     words = f"it raised {type(error).__name__}{f': {said}' if said else ''}"
     file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    line = frames[-1].line if frames else ""
-    if not line:
-        return words
-    power = isinstance(error, TypeError) and "^" in line
-    uncalled = isinstance(error, AttributeError) and "'function' object" in said
-    told = " (a power is written **, not ^)" if power else " (call the function first, with brackets)"
-    return f"{words}, in the line: {line}{told if power or uncalled else ''}"
+    line = (frames[-1].line or "") if frames else ""
+    told = next((f" ({advice})" for kind, part, advice in USUAL if isinstance(error, kind) and part in said), "")
+    if isinstance(error, TypeError) and "^" in line:
+        told = " (a power is written **, not ^)"
+    return f"{words}{f', in the line: {line}' if line else ''}{told}"
+
+
+USUAL: tuple[tuple[type[Exception], str, str], ...] = (
+    (AttributeError, "'function' object", "call the function first, with brackets"),
+    (AttributeError, "'float' object has no attribute", "an operation returns a Value, not a number"),
+    (TypeError, ": 'float' and", "an operation returns a Value, not a number; __radd__ takes a number on the left"),
+    (AttributeError, "'NoneType' object", "a function returned None: is a return missing?"),
+    (TypeError, "'NoneType'", "a function returned None: is a return missing?"),
+    (RecursionError, "", "a function calls itself without end: __add__ needs self.data + other.data, not self + other"),
+)
+"""What usually leads to an error of Python's in a pupil's code: its class, a part of its text, and the advice."""
 
 
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:

@@ -35,7 +35,7 @@ CAUSE_TEXTS = {
     "input": "your value is {name} times the expected one: one factor too many.",
     "missing": "{name} is missing as a factor.",
     "operation": "the derivative of the operation `{op}` is wrong.",
-    "nan": "your value is NaN (not a number) at some points, from a division by 0 or a number out of range.",
+    "nan": "your value is NaN (not a number), from a division by 0 or a number out of range.",
     # of a rule
     "upstream": "you returned the operation's own slope alone. Multiply it by the upstream gradient.",
     "twice": "you multiplied by the upstream gradient twice.",

@@ -115,6 +115,6 @@ METHODS = each_name({
     "register_load_state_dict_post_hook register_load_state_dict_pre_hook register_state_dict_post_hook "
     "register_state_dict_pre_hook T_destination dump_patches": _STATE,
     "get_extra_state set_extra_state": "use self.register_buffer(name, array), which the state_dict holds",
-    "save": "use run.save(path) to store weights, optimiser and step; net.state_dict() gives the arrays",
+    "save": "use np.savez(path, **net.state_dict()); run.save(path) of a Run stores optimiser and step, too",
 })  # fmt: skip
 """Methods of PyTorch's modules (and of other libraries) that modules here lack, with advice."""

@@ -150,7 +150,7 @@ def _blocks(given: Any) -> list[Block]:
 def _single_value(result: Any, what: str) -> Value:
     values = every(result, what)
     if len(values) != 1:
-        raise InputError(f"{what} must return one Value, got {len(values)}")
+        raise InputError(f"{what} must return one Value, got {len(values)}; use .sum() or .mean()")
     return values[0]
 
 

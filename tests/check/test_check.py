@@ -673,3 +673,38 @@ def test_the_time_is_a_number_of_seconds():
     for seconds in (0, -1, math.nan, "10", None):
         with pytest.raises(ScalarvizError, match="seconds"):
             check.gradient(lambda x: 2 * x, of=lambda x: x * x, seconds=seconds)
+
+
+CLASS = """
+class Number:
+    def __init__(self, data, parents=(), back=lambda: None):
+        self.data, self.grad, self.parents, self.back = data, 0.0, parents, back
+
+    def __add__(self, other):
+        {}
+
+    __mul__ = __add__
+
+    def backward(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("return Number(self + other)", "self.data + other.data, not self + other"),
+        ("return self.data + other.data", "returns a Value, not a number"),
+        ("pass", "is a return missing"),
+    ],
+)
+def test_a_usual_slip_of_a_class_is_named(line, said):
+    names = {}
+    exec(CLASS.format(line), names)
+    assert said in str(check.backward(names["Number"]))
+
+
+def test_a_number_in_quotation_marks_and_an_exercise_without_its_zero():
+    assert "without quotation marks: 18" in str(check.answer("18", 18))
+    assert str(check.exercise("1.1", 6)).startswith("✗ 01.1: not 6.")
+    assert str(check.answer(math.nan, 1.0)).count("at some points") == 0
