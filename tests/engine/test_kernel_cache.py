@@ -507,3 +507,33 @@ thread.join()
 def test_a_process_that_is_forked_during_another_threads_first_step_trains(tmp_path):
     result = python(FORKS, tmp_path, SCALARVIZ_CACHE_DIR=str(tmp_path))
     assert (result.out, result.code) == ("0\n" * 4, 0), result.err
+
+
+SEVERAL = """
+import os, threading
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.engine.cpu import loader
+
+def fork():
+    for _ in range(30):
+        if not (child := os.fork()):
+            os._exit(0)
+        os.waitpid(child, 0)
+
+threads = [threading.Thread(target=fork, daemon=True) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(20)
+print(any(thread.is_alive() for thread in threads), loader.LOCK.acquire(timeout=5), flush=True)
+os._exit(0)
+"""
+
+
+@ci
+@posix
+def test_several_threads_fork_at_once_and_the_compiler_is_free_afterwards(tmp_path):
+    result = python(SEVERAL, tmp_path)
+    assert (result.out, result.code) == ("False True\n", 0), result.err

@@ -35,19 +35,19 @@ from ..problem import DTYPES
 from .source import UPDATES, module_source, update_source
 from .wire import KERNELS
 
-_held: list[Any] = []
+_forking = threading.local()
 
 
 def _hold_compiler() -> None:
     """Wait until no thread imports or runs the compiler, whose locks a forked process could never get."""
     if (name := f"{__package__}.loader") in sys.modules:
-        _held.append(importlib.import_module(name).LOCK)
-        _held[-1].acquire()
+        _forking.held = importlib.import_module(name).LOCK
+        _forking.held.acquire()
 
 
 def _let_go() -> None:
-    while _held:
-        _held.pop().release()
+    if (lock := vars(_forking).pop("held", None)) is not None:  # of this thread: several may fork at once
+        lock.release()
 
 
 if hasattr(os, "register_at_fork"):
