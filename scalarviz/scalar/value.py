@@ -190,11 +190,11 @@ class Value:
 
     # ---- the chain rule
 
-    @explained({"retain_graph": "a graph exists as long as its last node; omit retain_graph"})
     def conjugate(self) -> Value:
         """Return the Value, which is real; NumPy's ``std`` and ``var`` of an array of Values ask for it."""
         return self
 
+    @explained({"retain_graph": "a graph exists as long as its last node; omit retain_graph"})
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Add ``upstream * d self / d leaf`` to the ``grad`` of every leaf below this node.
 

@@ -280,13 +280,14 @@ class NumbaTrainer(HostTrainer):
     def _set_kernels(self, made: Machines, samples: int, ahead: bool, some: bool, commit: bool) -> None:
         """Name the kernels that a call needs; `some`: not all weights are trained."""
         problem, body, kernel = self.problem, made.bodies[0].machine, made.kernel
-        asked = samples, ahead, some, commit, problem.batch, int(self._order[1][2]), problem.limits
+        fused = bool(made.update.machine[wire.FUSED])
+        asked = samples, ahead, some, commit, fused, problem.batch, int(self._order[1][2]), problem.limits
         if asked == made.asked:
             return
         made.asked = asked
         derived, groups, pieces = problem.plan.n_derived > 0, len(self._parts) > 0, made.pieces.count > 0
         chosen = not ahead and (problem.batch < samples or self._order[1][2] == 0)
-        rows = pieces or some or not made.update.machine[wire.FUSED]
+        rows = pieces or some or not fused
         kernel("train")
         body[wire.THROUGH] = kernel("coupled" if body[wire.BLOCKS] else "groups") if groups else 0
         body[wire.ORDERS] = kernel("orders") if chosen else 0
