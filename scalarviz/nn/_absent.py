@@ -104,6 +104,7 @@ METHODS = each_name({
     "cuda float half type bfloat16 to_empty ipu xpu mtia share_memory": PLACE,
     "register_parameter": "set an attribute: self.w = nn.Parameter(array)", "register_forward_hook": _HOOKS,
     "set_submodule": "set an attribute: net.a = layer", "requires_grad_": "use freeze() and unfreeze()",
+    "reset_parameters": "use net.initialize(seed=0), or nn.init.normal_(p) and its like",
     "fit": "train with a Run: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
     "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch", "summary": "use print(net)",
     "evaluate": "use run.evaluate(X, Y) of a Run", "compile": "a Run compiles the network",

@@ -219,6 +219,14 @@ def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recor
         warnings.filterwarnings("ignore", "the recorded function drew")  # they are drawn again in each call
         tape = replace(trace(forward, prod(sample)), taps=(), modes=())
     recorded = Recorded(tape, _zeros(made[0]), _standing(module))
+    moved = [name for name, state in random_states().items() if state != drawn.get(name, state) and name != "random"]
+    if moved and not module._books.said:
+        module._books.said = True
+        warnings.warn(
+            f"{titled(module, type(module).__name__)}: forward drew random numbers, and every sample of the batch gets "
+            "the same ones. For other numbers in each sample pass them as an argument, or use nn.Dropout",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
     if not named and random_states() == drawn and all(_left_alone(get(), then) for get, then in before):
         kept = module._books.recordings.setdefault(sample, [])
         kept[:] = [recorded, *kept[: RECORDINGS - 1]]
@@ -565,6 +573,7 @@ def batch_loss(loss: Any, outputs: Any, targets: Any) -> Outputs:
         both = part.inputs[: ends[0]], part.inputs[ends[0] :]
         return [adjoints[both[k]].T.reshape(shape) for _, k, shape in alive]
 
-    numbers = terms.T.reshape(count, *part.shape) if each else np.array(terms.sum() * scale)
+    own = part.shape if outputs.ndim > 1 else ()
+    numbers = terms.T.reshape(count, *own) if each else np.array(terms.sum() * scale)
     tracked = alive and not untracking()
     return taped(numbers, Made([made for made, *_ in alive], pull) if tracked else None)

@@ -21,11 +21,12 @@ from ..checks import integer
 from ..errors import InputError, TracingError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions, tracing
+from ..scalar.array import Values
 from ..scalar.functions import parted
 from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
 from ..scalar.number import checked_number
-from ..scalar.outputs import Outputs
+from ..scalar.outputs import Outputs, as_outputs
 from ..scalar.value import Symbol, apply, as_value
 from ._batch import batch_loss
 from ._inputs import titled
@@ -189,6 +190,9 @@ class ClassLoss(Loss):
         """Return the loss of one sample: C outputs, and its class index (or a sequence of that one number)."""
         if isinstance(outputs, Outputs) or isinstance(targets, Outputs):
             return batch_loss(self, outputs, targets)
+        rows = isinstance(outputs, Values) and outputs.ndim == 2 and np.shape(targets) == outputs.shape[:1]
+        if rows and tracing.active() is None:  # a batch that a formula of Parameters gives
+            return batch_loss(self, as_outputs(outputs), targets)
         if self.reduction != "mean" or not self.divides:
             return self.batch_part(outputs, targets)
         wanted = self.target(targets, outputs)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from ..arguments import attributes
+from ..scalar import outputs, tracing
 from ..scalar._absent import TENSOR
 from ..scalar.array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 from ..scalar.sums import Dot, Row, Total, affine
@@ -83,6 +86,8 @@ class Elementwise(TensorWords):
         return self.abs()
 
     def __matmul__(self, other: Any) -> Any:
+        if self._meets_batch(other):
+            return outputs.product(self, other)
         xs = as_objects(other, "@")
         if self.how != "identity" or len(self.shape) not in (1, 2) or xs.shape != self.shape[-1:]:
             return product(self, xs)
@@ -96,12 +101,19 @@ class Elementwise(TensorWords):
         return values([Dot.create(one, inputs, None) for one in rows], self.shape[:1])
 
     def __rmatmul__(self, other: Any) -> Any:
-        return product(other, self)
+        return outputs.product(other, self) if self._meets_batch(other) else product(other, self)
+
+    def _meets_batch(self, other: Any) -> bool:
+        """Return whether an operand of ``@`` is an array of samples: the product is one of arrays, as for a module."""
+        rows = isinstance(other, np.ndarray) and other.ndim == 2 and other.dtype.kind in "biuf"
+        return rows and len(self.shape) < 3 and self.how == "identity" and tracing.active() is None
 
     def __neg__(self) -> Any:
         return each("neg", self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        if ufunc is np.matmul and method == "__call__" and not options:
+            return self.__rmatmul__(operands[0]) if operands[1] is self else self.__matmul__(operands[1])
         return self.as_values().__array_ufunc__(ufunc, method, *operands, **options)
 
 

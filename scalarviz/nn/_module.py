@@ -163,6 +163,18 @@ class _Books:
         self.said = False  # whether a warning said that objects compute its batches
 
 
+class Parts(list[Parameter | Weight]):
+    """A list of parameters that is its own iterator, too: ``next(net.parameters())``."""
+
+    _given = 0
+
+    def __next__(self) -> Parameter | Weight:
+        if self._given == len(self):
+            raise StopIteration
+        self._given += 1
+        return self[self._given - 1]
+
+
 class Module:
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
@@ -247,7 +259,8 @@ class Module:
             given = [as_input(x, self) for x in inputs]
             result = self.forward(*given, **named)
         else:
-            given = [as_argument(x, self) for x in inputs]
+            several = len(getattr(inputs[0], "shape", ())) > 0 if inputs else False
+            given = [x if several and type(x) is int else as_argument(x, self) for x in inputs]
             named = {name: as_argument(x, self) if hasattr(x, "shape") else x for name, x in named.items()}
             _FORWARDS.depth = depth + 1
             try:
@@ -406,11 +419,11 @@ class Module:
                 seen.add(id(part))
                 yield (f"{path}.{name}" if path else name), part
 
-    def parameters(self) -> list[Parameter | Weight]:
+    def parameters(self) -> Parts:
         """Return each parameter once, in the order of `named_parameters`."""
         found: dict[int, Parameter | Weight] = {}
         self._gather(found, set())
-        return list(found.values())
+        return Parts(found.values())
 
     def weights(self) -> Weights:
         """Return each single weight once, as `Weight` objects, in the order of `parameters`."""

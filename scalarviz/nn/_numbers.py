@@ -72,8 +72,13 @@ class Numbers(np.ndarray[Any, Any]):
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Convert the arrays to tensors; PyTorch calls it, so PyTorch is loaded."""
-        given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
-        return function(*given, **(kwargs or {}))
+
+        def tensor(x: Any) -> Any:
+            if isinstance(x, list | tuple):
+                return type(x)(map(tensor, x))
+            return sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x
+
+        return function(*map(tensor, args), **(kwargs or {}))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle as a plain array, so that a file does not need this package."""

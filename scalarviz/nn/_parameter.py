@@ -98,6 +98,12 @@ class Span(Elementwise):
 
     double = cpu
 
+    def clone(self) -> Any:
+        """Return a copy that passes its gradient on; the numbers alone under ``sv.no_grad()``."""
+        if tracing.active() is not None:
+            return super().clone()
+        return self.data.clone() if tracing.untracking() else self.as_values() * 1.0
+
     def detach(self) -> Any:
         """Return the numbers, a live view as in PyTorch; in a recording, Values that pass no gradient on."""
         return self.data if tracing.active() is None else super().detach()

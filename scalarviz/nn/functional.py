@@ -15,7 +15,7 @@ from ..arguments import no_name
 from ..errors import InputError, shown
 from ..scalar.array import TORCH, each, last, log_softmax, product, row_of, softmax
 from ..scalar.nested import shape_of
-from ..scalar.outputs import Outputs
+from ..scalar.outputs import Outputs, as_outputs
 from . import _activations, _classes, _conv, _losses, _shape
 from ._absent import NAMES, of_function
 from ._embedding import gather
@@ -69,7 +69,8 @@ cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``; `weight` has the shape (outputs, inputs)."""
-    made = product(input, weight.as_values().T)
+    array = isinstance(input, Outputs) or (isinstance(input, np.ndarray) and input.dtype != object)
+    made = product(input, as_outputs(weight).T if array else weight.as_values().T)
     return made if bias is None else each("add", made, bias)
 
 

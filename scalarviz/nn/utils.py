@@ -35,7 +35,7 @@ def clip_grad_norm_(
     Parameters
     ----------
     parameters : iterable of Parameter and Weight
-        Such as ``net.parameters()``. Gradients that are not computed do not count.
+        Such as ``net.parameters()``. Gradients that are not computed do not count, nor those of frozen weights.
     max_norm : float
         At least 0.
     norm_type : float
@@ -104,7 +104,8 @@ def _computed(parameters: Any, title: str) -> Parts:
     """Return each block once, with the flat indices of the computed gradients."""
     listed = [parameters] if isinstance(parameters, Block | Weight) else parameters
     named = named_blocks(listed, title, "parameters")
-    return [(block, places[block.computed[places] != 0]) for block, places in named]
+    counted = ((block.computed[places] != 0) & (block.frozen_flags[places] == 0) for block, places in named)
+    return [(block, places[here]) for (block, places), here in zip(named, counted, strict=True)]
 
 
 _ALL = ["clip_grad_norm_", "clip_grad_value_"]

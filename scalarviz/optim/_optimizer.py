@@ -166,6 +166,12 @@ class Optimizer:
         if type(self).update is Optimizer.update and not overrides_step(self):
             raise TypeMismatchError(f"{title} has no rule for a step; define update(self, w, g, state, lr, t)")
         self._held, numbers, of = grouped(params, title)
+        given: Any = lr
+        if isinstance(given, dict):
+            raise TypeMismatchError(
+                f"{title}: Optimizer.__init__ takes the rate, not a dict of defaults: super().__init__(params, lr). "
+                "Then define update(self, w, g, state, lr, t); it returns the new weight and a dict of its state"
+            )
         self.lr = lr
         if numbers:
             self._given = numbers, of  # until the constructor has finished: a subclass sets its numbers later

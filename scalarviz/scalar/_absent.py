@@ -58,7 +58,7 @@ ARRAYS = each_name({
     "flipud": "use x.flip(0)", "rot90": "use x.transpose(0, 1).flip(0)", "moveaxis movedim": "use x.permute(...)",
     "swapdims": "use x.transpose(a, b)", "adjoint mH mT H": "use x.transpose(-2, -1)", "take": "use x.flatten()[ids]",
     "take_along_dim": "use x.gather(dim, ids)", "view_as reshape_as": "use x.view(other.shape)", "clip_": "use clip",
-    "broadcast_to": "use x.expand(shape)", "ndimension": "use x.dim()", "masked_select": "use x[mask]",
+    "broadcast_to": "use x.expand(shape)", "masked_select": "use x[mask]",
     "split_with_sizes unsafe_split unsafe_split_with_sizes": "use x.split(sizes, dim)", "unsafe_chunk": "use chunk",
     "tensor_split hsplit vsplit dsplit": "use x.chunk(n, dim)", "unfold": "choose with lists: x[..., [[0, 1], [1, 2]]]",
     "diag diag_embed diagflat": "use x.diagonal(), or x[..., None] * np.eye(n)", "where": "use sv.where(mask, a, b)",

@@ -233,6 +233,8 @@ class TensorWords(Many):
     def cumsum(self, dim: Any = None, **numpy: Any) -> Any:
         """Return the sums of all parts up to each along `dim`."""
         dim, _ = _dim_and_keepdim("cumsum", dim, False, numpy)
+        if dim is None:  # as in NumPy
+            return self.flatten().cumsum(0)
         return stack(list(accumulate(self.unbind(dim))), dim)
 
     def cumprod(self, dim: Any = None, **numpy: Any) -> Any:
@@ -311,6 +313,8 @@ class TensorWords(Many):
     def dim(self) -> int:
         """Return the number of dimensions."""
         return int(self.as_values().ndim)
+
+    ndimension = dim
 
     def numel(self) -> int:
         """Return the number of elements."""
@@ -546,6 +550,10 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         """Raise an error for a dimension that would count the batch; a `Sample` does."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        if "out" in options and not isinstance(options["out"][0], Values):
+            raise TypeMismatchError(
+                f"np.{ufunc.__name__}: an array of numbers cannot take Values in place; use their numbers, x.data"
+            )
         if method != "__call__" or options:
             raise TypeMismatchError(
                 f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} of Values"
@@ -647,7 +655,20 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     __str__ = __repr__
 
-    __getattr__: Callable[[Any, str], Any] = attributes(TENSOR, "an array of Values")
+    _missing = attributes(TENSOR, "an array of Values")
+
+    def __getattr__(self, name: str) -> Any:
+        own = name.removesuffix("_")
+        if own != name and (own in IN_PLACE or own in _GIVEN):
+            return partial(self._change, own)
+        return self._missing(name)
+
+    def _change(self, word: str, *args: Any, alpha: Any = None, **named: Any) -> Values:
+        """Replace all elements by what a word computes from them, or by numbers, and return the array."""
+        if alpha is not None:
+            args = (args[0] * alpha,)
+        self[...] = _GIVEN[word](*args) if word in _GIVEN else getattr(self, word)(*args, **named)
+        return self
 
     def _in_place(self, result: Any) -> Values:
         self[...] = result
@@ -919,6 +940,9 @@ def _assigning(name: str) -> Callable[..., Any]:
     return lambda self, other: self._in_place(getattr(operator, name)(self, other))
 
 
+_GIVEN: dict[str, Callable[..., Any]] = {"copy": lambda x: x, "fill": lambda x: x, "zero": lambda: 0.0}
+"""PyTorch's changes in place that compute nothing."""
+
 OPERATORS = (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow"))
 """Python's names of binary operators, and the table's."""
 for _symbol, _name in OPERATORS:
@@ -926,6 +950,8 @@ for _symbol, _name in OPERATORS:
 
 METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",
            "abs", "square", "minimum", "maximum", "leaky_relu", "clip")  # fmt: skip
+IN_PLACE = frozenset((*METHODS, "clamp", "masked_fill", "pow"))
+"""Words with ``_`` that change an array of Values: ``h.mul_(2)`` replaces its elements."""
 for _name in METHODS:
     setattr(Values, _name, _method(_name))
 

@@ -35,6 +35,7 @@ from .array import (
 from .functions import OPERATIONS
 from .kernel import numpy_form
 from .number import Many
+from .store import Block
 from .sums import dot
 from .value import Value
 
@@ -116,11 +117,34 @@ def _operand(x: Any) -> tuple[Any, Made | None]:
         return plain(x), x._made
     if isinstance(x, Value):
         return x.data, Made((), partial(_end, x.backward))
+    if isinstance(x, Block):
+        return leaf_of(x)
     if isinstance(x, Many):
         values = x.as_values()
         flat = values.ravel().tolist()
         return values.data, Made((), partial(_end, lambda upstream: dot(upstream.ravel().tolist(), flat).backward()))
     return (x if type(x) in (float, int) else np.array(plain(x))), None  # a copy: a batch's memory may be used again
+
+
+def leaf_of(block: Any) -> tuple[Array, Made]:
+    """Return the numbers of a Parameter, and a rule that adds to its gradient."""
+    numbers = np.array(block.data, REAL)
+
+    def pull(upstream: Array) -> tuple[()]:
+        if not np.array_equal(block.data, numbers, equal_nan=True):
+            raise StateError(
+                "backward(): a weight has changed since it was used, so its gradient is unknown; call backward() "
+                "before optimizer.step()"
+            )
+        block.add_gradient(upstream.ravel(), np.ones(block.size, np.uint8))
+        return ()
+
+    return numbers, Made((), pull)
+
+
+def as_outputs(x: Any) -> Outputs:
+    """Return Values, a Parameter or numbers as outputs, whose gradient goes back to where they came from."""
+    return x if isinstance(x, Outputs) else taped(*_operand(x))
 
 
 def _end(backward: Callable[[Any], object], upstream: Array) -> tuple[()]:
@@ -405,6 +429,14 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         """Return rounded numbers, whose gradient is 0."""
         return taped(np.round(plain(self), decimals), None)
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.item(), digits)
+
+    def argsort(self, dim: int = -1, descending: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
+        """Return the indices that sort the numbers along `dim`."""
+        order = -plain(self) if descending else plain(self)
+        return taped(np.argsort(order, numpy.pop("axis", dim), kind=numpy.pop("kind", None) or "stable"), None)
+
     def long(self) -> Any:
         """Return the whole parts, without a graph."""
         return taped(plain(self).astype(np.int64), None)
@@ -527,9 +559,10 @@ def _moving(name: str) -> Callable[..., Any]:
     return moved
 
 
-def _view(self: Outputs, *shape: Any) -> Any:
+def _view(self: Outputs, *shape: Any, **numpy: Any) -> Any:
     """Return the same numbers, in C order, in another shape."""
-    return np.ndarray.view(self, *shape) if shape and isinstance(shape[0], type) else self.reshape(*shape)
+    of_numpy = numpy or (shape and isinstance(shape[0], type))
+    return np.ndarray.view(self, *shape, **numpy) if of_numpy else self.reshape(*shape)
 
 
 for _name in ("chunk", "diagonal", "expand", "flatten", "flip", "gather", "index_select", "permute", "ravel", "reshape",
