@@ -33,7 +33,6 @@ _STEPS = (
 )
 _LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
-_FORMULA = "write it in forward as a formula such as x * sv.tanh(sv.softplus(x))"
 _PLANES = "layers take rows and pictures: Conv1d, Conv2d, AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d"
 _PAD = "use padding= of Conv1d and Conv2d, or sv.cat([zeros, x], dim) in forward"
 _SCALE = "choose or repeat entries with lists of indices in forward, such as x[..., [0, 0, 1, 1]]"
@@ -64,7 +63,11 @@ NAMES = each_name({
     "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
     "LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
     "UninitializedParameter": "name the sizes; Linear, Conv2d and BatchNorm2d take the numbers of channels",
-    "CELU Hardshrink Hardsigmoid Hardswish Mish SELU Softshrink Softsign Tanhshrink Threshold GLU RReLU": _FORMULA,
+    "Mish": "use x * sv.tanh(sv.softplus(x))", "Softsign": "use x / (1 + abs(x))", "Tanhshrink": "use x - sv.tanh(x)",
+    "Hardsigmoid": "use (x / 6 + 0.5).clip(0, 1)", "Hardswish": "use x * (x / 6 + 0.5).clip(0, 1)",
+    "CELU SELU": "use scale * sv.where(x > 0, x, alpha * (sv.exp(x) - 1))", "RReLU": "use LeakyReLU",
+    "Hardshrink Softshrink Threshold": "use sv.where(x > limit, x, 0.0) and its like",
+    "GLU": "use a * sv.sigmoid(b), where a and b are the halves x.chunk(2, -1)",
     "Bilinear CosineSimilarity PairwiseDistance": "write it in forward with a @ b and a.norm()",
     "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
     "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d":
@@ -86,7 +89,8 @@ FUNCTIONS = each_name({
     "interpolate upsample upsample_bilinear upsample_nearest grid_sample affine_grid": _SCALE, "grad": _HOOKS,
     "gumbel_softmax": "use (x + noise).softmax(-1), with noise drawn by NumPy", "pdist": "use (a - b).norm(dim=-1)",
     "cosine_similarity": "use F.normalize(a, dim=-1) and F.normalize(b, dim=-1): (a * b).sum(-1)",
-    "pairwise_distance": "use (a - b).norm(dim=-1)", "kl_div": "use (p * (p.log() - log_q)).sum(-1).mean()",
+    "pairwise_distance": "use (a - b).norm(dim=-1)",
+    "kl_div": "use -(p * log_q).sum(-1).mean(), which is larger by the entropy of p",
     "multi_head_attention_forward": _HELD.format("MultiheadAttention"), "native_channel_shuffle": "use x.view(...)",
     "conv_tbc grouped_mm scaled_mm scaled_grouped_mm": "use a @ b", "linear_cross_entropy": "use F.cross_entropy",
     "max_pool1d max_pool2d": COMMON["return_indices"],

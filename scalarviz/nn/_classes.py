@@ -315,7 +315,7 @@ class ClassLoss(Loss):
     def _one_number(self, got: str) -> str:
         return (
             f"{type(self).__name__} takes one target per sample, the class index; got {got}; convert one-hot rows "
-            "with argmax(axis=1)"
+            "with argmax(axis=1). For positions in rows, axis 1 counts the classes: logits.transpose(1, 2)"
         )
 
     def extra_repr(self) -> str:
