@@ -47,7 +47,7 @@ def test_a_total_knows_its_weights_and_a_list_and_a_row_are_not_joined():
     total = (p * p).sum()
     assert (total.parents, total.local_gradients) == (tuple(p.flatten()), tuple(2 * P.ravel()))
     assert (p.dim(), p.nelement(), ([1.0, 2.0, 3.0, 4.0] @ p).data.tolist()) == (2, 12, ([1, 2, 3, 4] @ P).tolist())
-    row = nn.Linear(1, 1, bias=False)([0.0])
+    row = LAYER([0.0])
     for join in (lambda: operator.add(row, [1.0]), lambda: operator.add([1.0], row),
                  lambda: operator.iadd(row, [1.0]), lambda: operator.iadd([1.0], row)):  # fmt: skip
         with pytest.raises(TypeMismatchError, match=r"sv\.cat\(\[a, b\]\), or list\.extend\(row\)"):
@@ -189,8 +189,9 @@ def test_arrays_and_objects_are_views_of_the_same_numbers():
     assert w.grad == 0.5
 
 
-W, ONE = nn.Sequential(nn.Linear(2, 1, seed=0)), nn.Linear(1, 1, bias=False)([0.0])
-W[0].weight.data, W[0].bias.data = [[0.5, -1.0]], [2.0]
+W, LAYER = nn.Sequential(nn.Linear(2, 1, seed=0)), nn.Linear(1, 1, bias=False, seed=0)
+W[0].weight.data, W[0].bias.data, LAYER.weight.data = [[0.5, -1.0]], [2.0], [[-1.0]]
+ONE = LAYER([0.0])
 SHOWN = {
     "Parameter('0.weight', shape=(1, 2))\n[[ 0.5 -1. ]]": W[0].weight, "<3 weights of 2 parameters>": W.weights(),
     "ParameterView('0.weight[0]', shape=(2,))\n[ 0.5 -1. ]": W[0].weight[0],
