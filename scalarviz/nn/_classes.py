@@ -191,7 +191,7 @@ class ClassLoss(Loss):
         if isinstance(outputs, Outputs) or isinstance(targets, Outputs):
             return batch_loss(self, outputs, targets)
         rows = isinstance(outputs, Values) and outputs.ndim == 2 and np.shape(targets) == outputs.shape[:1]
-        if rows and tracing.active() is None:  # a batch that a formula of Parameters gives
+        if rows and tracing.at_top():  # a batch that a formula of Parameters gives
             return batch_loss(self, as_outputs(outputs), targets)
         if self.reduction != "mean" or not self.divides:
             return self.batch_part(outputs, targets)

@@ -106,7 +106,7 @@ class Elementwise(TensorWords):
     def _meets_batch(self, other: Any) -> bool:
         """Return whether an operand of ``@`` is an array of samples: the product is one of arrays, as for a module."""
         rows = isinstance(other, np.ndarray) and other.ndim == 2 and other.dtype.kind in "biuf"
-        return rows and len(self.shape) < 3 and self.how == "identity" and tracing.active() is None
+        return rows and len(self.shape) < 3 and self.how == "identity" and tracing.at_top()
 
     def __neg__(self) -> Any:
         return each("neg", self)

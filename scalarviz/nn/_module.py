@@ -7,7 +7,6 @@ as `Weight` objects.
 from __future__ import annotations
 
 import copy
-import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -144,7 +143,6 @@ class Weights(Sequence[Weight]):
         return f"<{len(self)} weights of {len(self._parts)} parameters>"
 
 
-_FORWARDS = threading.local()
 """How many users' forwards are running in this thread: inside one, an array is no batch."""
 
 
@@ -237,7 +235,7 @@ class Module:
         An array of two or more dimensions is a batch, unless a sample is known to have its shape. The result is an
         array of the outputs, which remembers the call: a loss that is computed from it has ``backward()``.
         """
-        depth = getattr(_FORWARDS, "depth", 0)
+        depth = getattr(tracing.FORWARDS, "depth", 0)
         batch = any(isinstance(x, Many) and x.taped for x in inputs)  # as of a loss that is a module
         alone = (
             (depth == 0 or batch)
@@ -262,14 +260,14 @@ class Module:
             several = len(getattr(inputs[0], "shape", ())) > 0 if inputs else False
             given = [x if several and type(x) is int else as_argument(x, self) for x in inputs]
             named = {name: as_argument(x, self) if hasattr(x, "shape") else x for name, x in named.items()}
-            _FORWARDS.depth = depth + 1
+            tracing.FORWARDS.depth = depth + 1
             try:
                 result = self.forward(*given, **named)
             except (TypeError, ValueError) as error:
                 _explain(error)
                 raise
             finally:
-                _FORWARDS.depth = depth
+                tracing.FORWARDS.depth = depth
             result = as_result(result, Sample if from_sample(inputs) or from_sample(named.values()) else Values)
         self._keep(given, result)
         return result

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arguments import attributes
 from ..scalar._absent import TENSOR
-from ..scalar.array import Values
+from ..scalar.array import IN_PLACE, TensorWords, Values
 from ..scalar.outputs import Outputs, plain, taped
 from ._draws import next_draw
 
@@ -31,6 +31,12 @@ CHANGES: dict[str, Callable[..., Any]] = {
 """What PyTorch's changes in place compute that are no words of outputs; ``x.normal_()`` draws as a new layer would."""
 
 
+CHANGED = {*CHANGES, *IN_PLACE}
+"""Words with ``_`` that change the numbers."""
+VIEWS = ("chunk", "expand", "narrow", "select", "split", "t", "unbind", "unflatten", "unsqueeze")
+"""Words that NumPy has not and whose results share the memory."""
+
+
 class Numbers(np.ndarray[Any, Any]):
     """An array of numbers without a graph: ``p.data``, ``p.grad``, or an array of a state_dict.
 
@@ -41,20 +47,36 @@ class Numbers(np.ndarray[Any, Any]):
     requires_grad = False
     device = "cpu"
     size = Values.__dict__["size"]
+    of_sample = False
     view = Outputs.view  # type: ignore[assignment]
     _missing = attributes(TENSOR, "an array of numbers")
 
     def __getattr__(self, name: str) -> Any:
         own, without_graph = name.removesuffix("_"), taped(self, None)
-        if own != name and not name.startswith("_") and (change := CHANGES.get(own) or getattr(Outputs, own, None)):
-            return partial(self._change, change)
-        if name.startswith("_") or not hasattr(without_graph, name):
-            self._missing(name)
-        return getattr(without_graph, name)
+        if name.startswith("_"):
+            return self._missing(name)
+        if own != name and own in CHANGED:
+            return partial(self._change, CHANGES.get(own) or getattr(Outputs, own))
+        if name in VIEWS:
+            return partial(getattr(TensorWords, name), self)
+        return getattr(without_graph, name) if hasattr(without_graph, name) else self._missing(name)
 
     def _change(self, change: Callable[..., Any], *args: Any, **named: Any) -> Numbers:
-        self[...] = change(taped(self, None), *args, **named)
+        np.copyto(self, change(taped(self, None), *args, **named), casting="same_kind")
         return self
+
+    def __array_wrap__(self, found: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return found[()] if found.ndim == 0 else found.view(Numbers)
+
+    def as_values(self) -> Numbers:
+        """Return the array, for words that only look at it in another way."""
+        return self
+
+    def detach(self) -> Numbers:
+        """Return the array: it has no graph, is on the CPU and float64."""
+        return self
+
+    cpu = double = contiguous = detach
 
     @property
     def data(self) -> Numbers:  # type: ignore[override]
@@ -78,7 +100,7 @@ class Numbers(np.ndarray[Any, Any]):
                 return type(x)(map(tensor, x))
             return sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x
 
-        return function(*map(tensor, args), **(kwargs or {}))
+        return function(*map(tensor, args), **{name: tensor(x) for name, x in (kwargs or {}).items()})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle as a plain array, so that a file does not need this package."""

@@ -24,7 +24,7 @@ from ..scalar.outputs import Outputs
 from ..scalar.sums import Row
 from ..scalar.value import as_value
 from ._elementwise import Elementwise
-from ._numbers import Numbers
+from ._numbers import CHANGED, Numbers
 
 
 def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, rest: tuple[Any, ...]) -> Any:
@@ -279,7 +279,7 @@ class Parameter(Block, Span):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name.endswith("_") and not name.startswith("_"):
+            if name.removesuffix("_") in CHANGED and name.endswith("_"):
                 return partial(self._change, name)
             return super().__getattr__(name)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arguments import no_name
 from ..errors import InputError, shown
+from ..scalar import tracing
 from ..scalar.array import TORCH, each, last, log_softmax, product, row_of, softmax
 from ..scalar.nested import shape_of
 from ..scalar.outputs import Outputs, as_outputs
@@ -69,7 +70,8 @@ cross_entropy, nll_loss, binary_cross_entropy, binary_cross_entropy_with_logits 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """Return ``input @ weight.T + bias``; `weight` has the shape (outputs, inputs)."""
-    array = isinstance(input, Outputs) or (isinstance(input, np.ndarray) and input.dtype != object)
+    numbers = isinstance(input, np.ndarray) and input.dtype != object and tracing.at_top()
+    array = isinstance(input, Outputs) or numbers
     made = product(input, as_outputs(weight).T if array else weight.as_values().T)
     return made if bias is None else each("add", made, bias)
 

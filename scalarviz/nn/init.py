@@ -286,7 +286,13 @@ def ones_(tensor: Any) -> Any:
 
 def eye_(tensor: Any) -> Any:
     """Set a matrix to 1 on its diagonal and 0 elsewhere."""
-    return _fill(tensor, "eye_", lambda array, draw: np.eye(*array.shape))
+
+    def filled(array: FloatArray, draw: Draw) -> FloatArray:
+        if array.ndim != 2:
+            raise InputError(f"eye_ needs two dimensions, got the shape {array.shape}")
+        return np.eye(*array.shape)
+
+    return _fill(tensor, "eye_", filled)
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0) -> Any:

@@ -27,7 +27,7 @@ from .kernel import kernel
 from .nested import DEEPEST, too_deep
 from .number import Many, as_number
 from .sums import dot
-from .value import Value, apply, as_value, binary, lacks, unary
+from .value import OF_ARRAYS, Value, apply, as_value, binary, lacks, unary
 
 Lane = list[Any]
 
@@ -204,11 +204,13 @@ class TensorWords(Many):
         given = dims[0] if len(dims) == 1 and isinstance(dims[0], tuple | list) else dims
         return np.flip(array, tuple([one_dimension(array, dim, "flip") for dim in given]))
 
-    def roll(self, shifts: int, dims: int) -> Any:
+    def roll(self, shifts: int, dims: int | None = None) -> Any:
         """Return the array, turned by some places along a dimension; what leaves at the end returns at the start."""
         array = self.as_values()
-        order = np.arange(array.shape[one_dimension(array, dims, "roll")])
-        return self.index_select(dims, np.roll(order, integer("roll: shifts", shifts, -len(order), len(order))))
+        if dims is None:
+            return self.flatten().roll(shifts, -1).reshape(tuple(array.shape))
+        order = np.arange(tuple(array.shape)[one_dimension(array, dims, "roll")])
+        return self.index_select(dims, np.roll(order, integer("roll: shifts", shifts, -(1 << 62))))
 
     def index_select(self, dim: int, index: Any) -> Any:
         """Return the parts with these numbers along `dim`."""
@@ -224,7 +226,9 @@ class TensorWords(Many):
 
     def narrow(self, dim: int, start: int, length: int) -> Any:
         """Return `length` parts along `dim`, from number `start` on."""
-        return self.index_select(dim, np.arange(start, start + length))
+        array = self.as_values()
+        place = one_dimension(array, dim, "narrow")
+        return array[(slice(None),) * place + (slice(start, start + length),)]
 
     def select(self, dim: int, index: int) -> Any:
         """Return the part with this number along `dim`, without that dimension."""
@@ -250,13 +254,11 @@ class TensorWords(Many):
 
     def tril(self, diagonal: int = 0) -> Any:
         """Return the array with 0 above the diagonal of its last two dimensions."""
-        rows, columns = self.as_values().shape[-2:]
-        return self.each("where", np.tri(rows, columns, diagonal), self, 0.0)
+        return self.each("where", _triangle(self, diagonal), self, 0.0)
 
     def triu(self, diagonal: int = 0) -> Any:
         """Return the array with 0 below the diagonal of its last two dimensions."""
-        rows, columns = self.as_values().shape[-2:]
-        return self.each("where", np.tri(rows, columns, diagonal - 1), 0.0, self)
+        return self.each("where", _triangle(self, diagonal - 1), 0.0, self)
 
     def unsqueeze(self, dim: int) -> Any:
         """Return the array with a new dimension of size 1 at `dim`."""
@@ -430,6 +432,13 @@ def last(array: Any, dim: int | None, name: str) -> int:
     if dim is None and len(tuple(array.shape)) > 1:
         raise InputError(f"{name}: give dim, such as dim=-1 for the last dimension of the shape {tuple(array.shape)}")
     return -1 if dim is None else dim
+
+
+def _triangle(words: TensorWords, diagonal: int) -> NDArray[np.float64]:
+    sides = tuple(words.as_values().shape)
+    if len(sides) < 2:
+        raise InputError(f".tril() and .triu() need two dimensions, got the shape {sides}")
+    return np.tri(sides[-2], sides[-1], integer("tril and triu: diagonal", diagonal, -(1 << 31)))
 
 
 def _indices(given: Any, name: str) -> NDArray[Any]:
@@ -699,6 +708,9 @@ class Size(int):
         made.sides = sides
         return made
 
+    def __reduce__(self) -> Any:
+        return Size, (self.sides,)
+
     def __call__(self, dim: int | None = None) -> Any:
         return self.sides if dim is None else self.sides[dim]
 
@@ -729,6 +741,8 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
         raise too_deep(f"{what}: a list")
     if isinstance(x, Values):
         return np.ndarray.view(x, np.ndarray)
+    if isinstance(x, Many) and x.taped and getattr(x, "requires_grad", False):
+        raise TypeMismatchError(f"{what}: outputs of a batch are numbers of an array, not Values; {OF_ARRAYS}")
     if isinstance(x, Many):
         found: Objects = np.asarray(x.as_values()).astype(object, copy=False)
         return found

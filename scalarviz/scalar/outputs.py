@@ -258,7 +258,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         name = function.__name__ if function.__module__ == "numpy" else ""
         if name in FUNCTIONS:
             return FUNCTIONS[name](*args, **options)
-        if hasattr(TensorWords, name):  # NumPy calls the method
+        if hasattr(TensorWords, name) and name not in OTHERWISE:  # NumPy calls the method
             return super().__array_function__(function, types, args, options)
         return self._without_rule(function, args, options)
 
@@ -295,7 +295,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
     def __setitem__(self, index: Any, numbers: Any) -> None:
         if self._made is not None:
             raise TypeMismatchError("outputs of a batch are not changed in place; use sv.where(condition, a, b)")
-        super().__setitem__(_bare(index), plain(numbers))
+        plain(self)[_bare(index)] = plain(numbers)
 
     # ---- reductions
 
@@ -434,7 +434,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     def argsort(self, dim: int = -1, descending: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         """Return the indices that sort the numbers along `dim`."""
-        order = -plain(self) if descending else plain(self)
+        order = plain(self) * (-1.0 if descending else 1.0)
         return taped(np.argsort(order, numpy.pop("axis", dim), kind=numpy.pop("kind", None) or "stable"), None)
 
     def long(self) -> Any:
@@ -550,6 +550,20 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 """NumPy's functions of several arrays."""
 
 
+OTHERWISE = ("cumprod", "cumsum", "prod", "roll", "select", "tril", "triu")
+"""NumPy's functions that take other arguments than PyTorch's words of these names."""
+
+
+def _running(name: str) -> Callable[..., Any]:
+    def found(self: Outputs, dim: Any = None, **options: Any) -> Any:
+        if self._made is None or untracking():  # counts, too: comparisons are no numbers for +
+            return self._without_rule(getattr(np, name), (self, dim), options)
+        return getattr(TensorWords, name)(self, dim, **options)
+
+    found.__name__, found.__doc__ = name, getattr(TensorWords, name).__doc__
+    return found
+
+
 def _moving(name: str) -> Callable[..., Any]:
     def moved(self: Outputs, *args: Any, **named: Any) -> Any:
         found = getattr(self._own_places(), name)(*args, **named)
@@ -561,12 +575,14 @@ def _moving(name: str) -> Callable[..., Any]:
 
 def _view(self: Outputs, *shape: Any, **numpy: Any) -> Any:
     """Return the same numbers, in C order, in another shape."""
-    of_numpy = numpy or (shape and isinstance(shape[0], type))
+    of_numpy = numpy or (shape and isinstance(shape[0], type | str | np.dtype))
     return np.ndarray.view(self, *shape, **numpy) if of_numpy else self.reshape(*shape)
 
 
-for _name in ("chunk", "diagonal", "expand", "flatten", "flip", "gather", "index_select", "permute", "ravel", "reshape",
-              "split", "squeeze", "swapaxes", "t", "transpose", "unbind", "unflatten", "unsqueeze"):  # fmt: skip
+for _name in (
+    "chunk", "diagonal", "expand", "flatten", "flip", "gather", "index_select", "narrow", "permute", "ravel", "reshape",
+    "split", "squeeze", "swapaxes", "t", "transpose", "unbind", "unflatten", "unsqueeze",
+):  # fmt: skip
     setattr(Outputs, _name, _moving(_name))
 for _name in (*METHODS, "clamp"):
     setattr(Outputs, _name, getattr(Values, _name))
@@ -581,7 +597,8 @@ for _name, _ in (*OPERATORS, ("matmul", "")):
     setattr(Outputs, f"__r{_name}__", partialmethod(lambda self, other, ufunc: ufunc(other, self), ufunc=UFUNCS[_name]))
 for _name in COMPARED:
     setattr(Outputs, _name, getattr(Outputs, f"__{_name}__"))
-for _name in ("cumprod", "cumsum", "prod"):  # not NumPy's
-    setattr(Outputs, _name, TensorWords.__dict__[_name])
+for _name in ("cumprod", "cumsum"):
+    setattr(Outputs, _name, _running(_name))
+Outputs.prod = TensorWords.prod  # type: ignore[method-assign]
 for _name in ("repeat", "sort", "trace"):  # NumPy's methods, which have no gradient here
     setattr(Outputs, _name, property(_missing))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -22,6 +23,15 @@ _threads: dict[int, Recorder | Untracking] = {}
 
 It is empty nearly always, which is all that operations check then.
 """
+
+
+FORWARDS = threading.local()
+"""How many forwards of users' modules run in this thread, one inside the other: `depth`."""
+
+
+def at_top() -> bool:
+    """Return whether no graph is recorded and no forward of a user's module runs in this thread."""
+    return active() is None and not getattr(FORWARDS, "depth", 0)
 
 
 def torch_tracks() -> bool:

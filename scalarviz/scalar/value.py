@@ -457,11 +457,19 @@ def _leaf(data: float, grad: float, label: str) -> Value:
     return value
 
 
+OF_ARRAYS = "use the words of arrays, such as y.sum(), y.softmax(-1), y @ w, sv.cat([y, y]) or sv.stack(list(y))"
+
+
 def as_value(x: Value | SupportsFloat) -> Value:
     """Return `x` itself, or a leaf with that number."""
     if isinstance(x, Value):
         return x
-    return x.item_value() if isinstance(x, Many) else Value(x)
+    if not isinstance(x, Many):
+        return Value(x)
+    found = x.item_value()
+    if not isinstance(found, Value):
+        raise TypeMismatchError(f"outputs of a batch are numbers of an array, not Values; {OF_ARRAYS}")
+    return found
 
 
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:

@@ -152,3 +152,49 @@ def test_outputs_in_functions_of_numpy_and_python():
     with pytest.raises(TypeMismatchError, match=r"cannot take Values in place; use their numbers, x\.data"):
         net_weight = nn.Parameter(W)
         net_weight.data -= net_weight * 1.0 + 0.0
+
+
+class Inside(nn.Module):
+    def __init__(self, function):
+        self.w, self.function = nn.Parameter([[1.0, 2.0], [3.0, 4.0]]), function
+
+    def forward(self, x):
+        return self.function(self.w) * x
+
+
+INSIDE = {
+    "a product": lambda w: (np.ones((2, 2)) @ w).sum(-2),
+    "a layer": lambda w: F.linear(np.ones((2, 2)), w).sum(-2),
+    "rolled": lambda w: (w * 1.0).roll(1, -1).sum(-2),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_formula_inside_forward_has_one_gradient_for_a_sample_a_batch_and_a_run(name):
+    one, many, trained = (Inside(INSIDE[name]) for _ in range(3))
+    one([1.0, 2.0]).sum().backward()
+    many(np.array([[1.0, 2.0]])).sum().backward()
+    assert one.w.grad.tolist() == many.w.grad.tolist() != [[0, 0], [0, 0]]
+    run = sv.Run(trained, lambda o, t: sv.sum(o), optim.SGD(trained.parameters(), lr=1.0), ([[1.0, 2.0]], [[0.0]]))
+    run.step(1)
+    np.testing.assert_allclose(trained.w.data, one.w.data - one.w.grad, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [sv.sum, sv.softmax, lambda y: sv.cat([y, y]), lambda y: sv.dot(y, y)])
+def test_numbers_of_a_batch_in_lists_do_not_lose_their_gradient_silently(function):
+    with pytest.raises(TypeMismatchError, match="use the words of arrays"):
+        function(list(X @ nn.Parameter(W[:, 0])))
+
+
+def test_a_kernel_that_could_not_be_found_is_looked_for_again():
+    net = nn.Linear(4, 3, seed=0)
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y), engine="numba")
+    run.step(2)
+    net.freeze()
+    before, kernel = net.weight.data.clone(), run._training.trainer._machines.kernel
+    find, kernel._find = kernel._find, lambda name: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run.step(1)
+    kernel._find = find
+    run.step(2)
+    assert net.weight.data.tolist() == before.tolist()

@@ -154,3 +154,33 @@ def test_module_words_that_change_nothing():
     net(np.ones((4, 2))).sum().backward()
     net.zero_grad(set_to_none=True)
     assert not net[0].weight.has_grad
+
+
+def test_words_that_look_at_numbers_in_another_way_share_their_memory():
+    p = nn.Parameter(np.zeros((4, 2)))
+    p.data.chunk(4)[1][...] = 1
+    p.data.narrow(0, 2, 1).fill_(2)
+    p.data.t()[1, 3] = 3
+    for row in p.data.unbind(0):
+        row[...] = row + 10
+    p.data.detach()[0] = 5
+    assert p.data.tolist() == [[5, 5], [11, 11], [12, 12], [10, 13]]
+
+
+def test_reductions_are_numpys_numbers_and_sizes_copy():
+    p = nn.Parameter([[1.0, 2.0]])
+    for found in (p.data.sum(), p.data.mean(), p.data.max(), p.data.std()):
+        assert type(found) is np.float64
+    assert copy.deepcopy(p.size) == pickle.loads(pickle.dumps(p.size)) == 2
+    assert p.data.view("i8").dtype == np.int64
+    with pytest.raises(AttributeError, match=r"write x = x\.unsqueeze"):
+        p.data.unsqueeze_(0)
+    with pytest.raises(TypeError, match="same_kind"):
+        nn.BatchNorm1d(2).state_dict()["num_batches_tracked"].add_(0.5)
+
+
+def test_assigning_to_outputs_without_a_graph_reaches_them():
+    y = nn.Linear(3, 2)(np.ones((4, 3))).detach()
+    y[0], y[1:2], y[[2]] = 7, 8, 9
+    assert y[:3].tolist() == [[7, 7], [8, 8], [9, 9]]
+    assert np.cumsum(y > 7.5).tolist() == [0, 0, 1, 2, 3, 4, 4, 4]

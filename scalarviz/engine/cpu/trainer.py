@@ -284,7 +284,7 @@ class NumbaTrainer(HostTrainer):
         asked = samples, ahead, some, commit, fused, problem.batch, int(self._order[1][2]), problem.limits
         if asked == made.asked:
             return
-        made.asked = asked
+        made.asked = None  # until all are named: a compilation may be interrupted
         derived, groups, pieces = problem.plan.n_derived > 0, len(self._parts) > 0, made.pieces.count > 0
         chosen = not ahead and (problem.batch < samples or self._order[1][2] == 0)
         rows = pieces or some or not fused
@@ -297,6 +297,7 @@ class NumbaTrainer(HostTrainer):
         body[wire.PENALISE] = kernel("penalise") if problem.limits.between else 0
         body[wire.UPDATE] = kernel("update_pieces" if pieces else "update_rows") if commit and rows else 0
         body[wire.FOLLOW] = kernel("follow") if problem.plan.body.tracks else 0
+        made.asked = asked
 
     def _address_of(self, name: str, array: Array) -> int:
         """Return the address of an array's numbers; NumPy's own lookup takes longer than a small step."""
