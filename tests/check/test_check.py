@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.commands import python
 from kit.nested import ordered
 from scalarviz import check, nn, optim
 from scalarviz.errors import ScalarvizError
@@ -708,3 +709,21 @@ def test_a_number_in_quotation_marks_and_an_exercise_without_its_zero():
     assert "without quotation marks: 18" in str(check.answer("18", 18))
     assert str(check.exercise("1.1", 6)).startswith("✗ 01.1: not 6.")
     assert str(check.answer(math.nan, 1.0)).count("at some points") == 0
+
+
+TRACED = """
+import sys, threading
+from scalarviz import check
+
+check.answer(1, 1)
+sys.settrace(lambda *_: None)
+for _ in range(100):
+    threading.RLock()
+sys.settrace(None)
+print("ended")
+"""
+
+
+@pytest.mark.ci
+def test_after_a_check_a_debugger_goes_on(tmp_path):
+    assert python(TRACED, tmp_path).out == "ended\n"
