@@ -34,9 +34,10 @@ class Updater:
         if isinstance(lr, np.ndarray) or count > 1:
             return self._hyper(first, count, lr)
         key, start, table = self._ahead
-        if key != (lr, self.problem.t_start) or not 0 <= first - start < len(table):
-            start, table = first, self._hyper(first, AHEAD, lr)
-            self._ahead = (lr, self.problem.t_start), start, table
+        now = lr, self.problem.t_start
+        if key != now or not 0 <= first - start < len(table):
+            start, table = first, self._hyper(first, AHEAD if key == now else 1, lr)  # a rate may change at each step
+            self._ahead = now, start, table
         return table[first - start : first - start + 1]
 
     def _hyper(self, first: int, count: int, lr: Rates) -> Array:
