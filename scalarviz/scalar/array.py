@@ -986,4 +986,5 @@ for _name in ("repeat", "sort"):  # NumPy's methods, which PyTorch's of the same
     setattr(Values, _name, property(_missing))
 _OF_ARRAYS = [name for name in (*dir(Values), *TENSOR) if name[0] != "_"]
 lacks(dict.fromkeys(_OF_ARRAYS, "it is one number; arrays of Values have it: x[0:1], sv.stack([a, b])"))
-lacks(dict.fromkeys((f"{name}_" for name in (*METHODS, *_OF_ARRAYS, "pow")), "a Value keeps its number; write y = x * 2"))
+_CHANGING = [f"{name}_" for name in (*METHODS, *_OF_ARRAYS, "pow")]
+lacks(dict.fromkeys(_CHANGING, "a Value keeps its number; write y = x * 2"))
