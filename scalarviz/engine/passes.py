@@ -103,7 +103,7 @@ class _Size:
         name = "numpy" if ENGINES["numba"].missing(0) else "numba"
         self._trainer: Trainer = ENGINES[name].make(self._problem, _no_model, _no_model, 0)
         self._trainer.prepare()
-        self.run: Callable[[int, bool, bool], Array] | None = None
+        self.run: Callable[[int, Array | None, bool], Array] | None = None
         if whole and name == "numba":
             self.run = self._trainer.passes(Data(real, self._inputs.T, self._room))  # type: ignore[attr-defined]
         self._last: tuple[Any, ...] = (None, 0)  # inputs and step of the rows
@@ -111,26 +111,28 @@ class _Size:
     def begun(self, inputs: Array, step: int) -> Array:
         """Return all rows after the forward pass."""
         assert self.run is not None
-        self._load(inputs)
         self._last = inputs, step
-        return self.run(step, True, False)
+        return self.run(step, self._loaded(inputs), False)
 
     def finish(self, inputs: Array, upstream: Array, step: int) -> None:
         """Compute the gradient, from the rows of the forward pass if they are still those of this batch."""
         begun = self._last[0] is inputs and self._last[1] == step
-        if not begun:
-            self._load(inputs)
-            self._last = inputs, step
+        loaded = None if begun else self._loaded(inputs)
+        self._last = inputs, step
         self._room[: upstream.shape[1]] = upstream.T
         if self.run is None:
             self._trainer.gradient(step)
         else:
-            self.run(step, not begun, True)
+            self.run(step, loaded, True)
 
-    def _load(self, inputs: Array) -> None:
-        self._inputs[:] = inputs
+    def _loaded(self, inputs: Array) -> Array:
+        """Return the inputs in the dtype of the kernels, copied only where that is necessary."""
         if features := self._problem.plan.n_features:
             self._room[-features:] = self._runner.features(self._runner.converted(inputs.T))
+        if self.run is not None and inputs.dtype == self._inputs.dtype and inputs.flags.c_contiguous:
+            return inputs
+        self._inputs[:] = inputs
+        return self._inputs
 
 
 def _no_model(*_: Any) -> Any:

@@ -30,8 +30,13 @@ def prepared(tape: Tape) -> Callable[[Rows, Rows], list[FloatArray]]:
     """Return `tape` as a function of inputs and parameters: arrays (lanes,) to as many outputs as it has."""
     names: dict[str, Any] = {}
     lines = [f"v{row} = {_line(node, row, names)}" for row, node in enumerate(tape.nodes)]
+    last = {k: row for row, node in enumerate(tape.nodes) for k in node.operands()}
+    for k, row in last.items():  # the next array gets its memory
+        if k not in tape.outputs:
+            lines[row] += f"; del v{k}"
     outputs = ", ".join(f"v{row}" for row in tape.outputs)
     exec("\n    ".join(["def run(inputs, theta):", *lines, f"return {outputs},"]), names)
+    run = names["run"]
 
     def call(inputs: Rows, theta: Rows) -> list[FloatArray]:
         many = len(inputs[0])
@@ -39,7 +44,7 @@ def prepared(tape: Tape) -> Callable[[Rows, Rows], list[FloatArray]]:
             parts = [call([row[k : k + PIECE] for row in inputs], theta) for k in range(0, many, PIECE)]
             return [np.concatenate(rows) for rows in zip(*parts, strict=True)]
         with np.errstate(all="ignore"):
-            found = names["run"](inputs, theta)
+            found = run(inputs, theta)
         return [row if np.ndim(row) else np.full(many, row) for row in found]
 
     return call

@@ -340,13 +340,13 @@ class NumbaTrainer(HostTrainer):
         self._run(step, nothing, losses, False, self._turns.workers)
         return float(losses[0])
 
-    def passes(self, data: Data) -> Callable[[int, bool, bool], Array]:
+    def passes(self, data: Data) -> Callable[[int, Array | None, bool], Array]:
         """Return a function that does one pass of :meth:`gradient`, or both, for a batch of one block.
 
-        It takes the number of a step, and whether to go forward and backward. It returns all rows, (n_rows, lanes),
-        which stay valid until the next call; the backward pass reads them, and fills ``store.grad``. It reads the
-        samples from `data`; alone, the backward pass reads only the parts behind the first. All arrays must stay the
-        same, and nothing else may use the trainer.
+        It takes the number of a step, the inputs for a forward pass (N, n_inputs), laid out as those of `data`, and
+        whether to go backward. It returns all rows, (n_rows, lanes), which stay valid until the next call; the backward
+        pass reads them, and fills ``store.grad``. What stands behind the inputs is read from `data`. All other arrays
+        must stay the same, and nothing else may use the trainer.
         """
         self.gradient(0)  # sets what is the same in all calls
         machines, store, derived = self._ready_machines, self.problem.store, self.problem.plan.n_derived > 0
@@ -356,7 +356,8 @@ class NumbaTrainer(HostTrainer):
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
         body[wire.LOSSES_AT], body[wire.SCALES_AT] = (array.ctypes.data for array in self._losses_and_scales)
         feed = machines.feeder.lines(data)
-        later = np.ascontiguousarray(feed[[k > 0 for k, *_ in machines.feeder.stretches]])
+        first = np.array([k == 0 for k, *_ in machines.feeder.stretches], bool)
+        later, offsets = feed[~first], feed[first, wire.FEED_SOURCE] - data.parts[0].ctypes.data
         at = [array.ctypes.data for array in (theta, grad, store.value)]
         feeds = {True: (feed.ctypes.data, len(feed)), False: (later.ctypes.data, len(later))}
         self._feeds = feed, later  # only their addresses are used
@@ -364,7 +365,9 @@ class NumbaTrainer(HostTrainer):
         lists = [(wire.FORWARD + 1, wire.FORWARD_CUTS + 1), (wire.BACKWARD + 1, wire.BACKWARD_CUTS + 1)]
         lengths = [[int(body[entry]) for entry in entries] for entries in lists]
 
-        def run(step: int, forward: bool, backward: bool) -> Array:
+        def run(step: int, inputs: Array | None, backward: bool) -> Array:
+            if forward := inputs is not None:
+                feed[first, wire.FEED_SOURCE] = offsets + inputs.ctypes.data
             for entries, counts, wanted in zip(lists, lengths, (forward, backward), strict=True):
                 for entry, count in zip(entries, counts, strict=True):
                     body[entry] = count if wanted else 0

@@ -87,7 +87,7 @@ EVERYBODY = 2**62
 KNOWN = 64
 """Samples of coming steps that are looked up at once, where a step has fewer."""
 
-FEED = 6
+FEED, FEED_SOURCE = 6, 3
 """Columns of the feed, a line for each stretch of a sample's numbers (``compiled/body``)."""
 
 KERNELS = (
