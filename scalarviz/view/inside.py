@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.core.frame import Frame
+from ..run.opened.digits import product
 from ..run.questions.ranges import Range, extent
 from .ink.boxes import LABEL, WantedPanel
 from .ink.sketch import Box, Point, Sketch, Spot, contains, meet, rgba, spot_at
-from .ink.text import CAP_HEIGHT, figure, product
+from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import get_map, rgb
 from .micro import beside_cubes
 from .micro.beside_cubes import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL

@@ -24,8 +24,8 @@ from scalarviz.errors import (
     TypeMismatchError,
     UnknownNameError,
 )
+from scalarviz.run.opened.digits import MINUS
 from scalarviz.run.opened.equations import loss_of
-from scalarviz.run.opened.rule import MINUS
 from scalarviz.run.travel import span
 
 SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scalarviz.run.opened.digits import decimals, descent, neuron, product, significant
 from scalarviz.scalar.kernel import kernel
-from scalarviz.view.ink.text import decimals, descent, neuron, product, significant
 
 MINUS = "\N{MINUS SIGN}"
 EXACT = Context(prec=900)

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.benches import MINUS, words
 from scalarviz import nn, optim
+from scalarviz.run.opened.digits import factors
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.opened.rule import Update
 from scalarviz.view.cubes.picking import cells_of, sides_of
 from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of
+from scalarviz.view.screen.account import LISTED, Account, Term, account_of, ledger_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
 from scalarviz.view.shown.names import Selection, joined, parts_of, who
 from scalarviz.view.shown.subject import subject_of

@@ -14,6 +14,7 @@ import scalarviz as sv
 from kit.benches import again, texts, words
 from kit.commands import make_scene
 from scalarviz import nn, optim
+from scalarviz.run.opened.digits import number
 from scalarviz.run.opened.equations import PASSED
 from scalarviz.run.opened.micro import module_path
 from scalarviz.run.panels import CurveFit, Painting, PlaneMap, Table, WordBoard
@@ -22,7 +23,7 @@ from scalarviz.view.cubes.atlas import DEAD, NOT_COMPUTED
 from scalarviz.view.cubes.scale import LIT
 from scalarviz.view.ink.boxes import ABOUT, COLUMN
 from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet, rgba
-from scalarviz.view.ink.text import CAP_HEIGHT, number
+from scalarviz.view.ink.text import CAP_HEIGHT
 from scalarviz.view.ink.theme import rgb
 from scalarviz.view.micro.beside_cubes import SENTENCE, sentence
 from scalarviz.view.micro.light import dark, height_scale

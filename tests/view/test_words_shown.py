@@ -17,6 +17,7 @@ from kit.networks import mlp
 from kit.windows import X, live_hand, make_colour_scene
 from scalarviz import Run, mistakes, nn, optim
 from scalarviz.run import Scene
+from scalarviz.run.opened.digits import MINUS
 from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
 from scalarviz.run.questions.diagnosis import layer_rows
 from scalarviz.view.drawing import GraphView
@@ -24,7 +25,7 @@ from scalarviz.view.ink.boxes import (
     LABEL,
 )
 from scalarviz.view.ink.sketch import TextItem, meet
-from scalarviz.view.ink.text import MINUS, chip_text, short
+from scalarviz.view.ink.text import chip_text, short
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render

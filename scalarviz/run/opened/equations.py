@@ -20,9 +20,10 @@ from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
 from .attention import LAYERS, Attention
+from .digits import MINUS, digits_of, digits_that_give, rounded
 from .network import Places, Rows
 from .passes import Passes
-from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, digits_that_give, rounded, text_of
+from .rule import Line, Quantity, Token, Writer, text_of
 
 Floats = NDArray[np.float64]
 DIGITS = 4

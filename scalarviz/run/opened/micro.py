@@ -24,6 +24,7 @@ from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
 from ..core.optimizer import SCALE_NAME
 from .attention import BETWEEN, LAYERS, MERGED, SHARES
+from .digits import MINUS, digits_apart, digits_of
 from .equations import (
     CLOSE,
     DIFFERENCE,
@@ -53,7 +54,7 @@ from .equations import (
     times,
 )
 from .network import INSIDE, LEAVES, Use, readers
-from .rule import MINUS, Line, Writer, digits_apart, digits_of, text_of
+from .rule import Line, Writer, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from ...engine.arrays.program import PlanRunner
 from ...tape import Node, Tape, Terms
 from ...tape.passes import kernel_of
+from .digits import DIGITS, MINUS, digits_of, digits_that_give, rounded
 from .network import LEAVES
 from .passes import StepData
 
-MINUS = "−"
-DIGITS = 6
-"""Significant digits of a number in a formula."""
 HYPER = ("lr", "t", "clip")
 """Names of the rule's numbers: the learning rate, the step, and the factor of clipping."""
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
@@ -93,39 +91,6 @@ def _written(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> lis
             part = part if inside and not power else f"({part})"
         found.append(part)
     return found[1:]
-
-
-def digits_that_give(again: Callable[[int], float], result: float, digits: int, of_result: int = 0) -> int | None:
-    """Return how many digits, at least `digits`, numbers need to give `result` as printed; None above 16.
-
-    `of_result` is the number of digits of the result, if it differs from `digits`.
-    """
-    shown = of_result or digits
-    wanted = digits_of(result, shown)
-    return next((k for k in range(digits, 17) if digits_of(again(k), shown) == wanted), None)
-
-
-SURE = 7
-"""Significant digits of float32, the default dtype: the next digit would be noise."""
-
-
-def digits_apart(before: float, after: float, digits: int = 4) -> int:
-    """Return how many digits, at least `digits`, tell two numbers apart; `digits` if `SURE` are not enough."""
-    ways = range(digits, SURE + 1)
-    return next((k for k in ways if digits_of(before, k) != digits_of(after, k)), digits)
-
-
-def rounded(number: float, digits: int) -> float:
-    """Return `number` rounded to so many significant digits."""
-    return float(f"{number:.{digits}g}")
-
-
-def digits_of(number: float, digits: int = DIGITS, *, zeros: bool = False) -> str:
-    """Return `number` with so many significant digits and a typographic minus; a negative 0 becomes 0.
-
-    With `zeros`, trailing zeros stay: beside 0.5484 a result of 0.5500 would look rounded as 0.55.
-    """
-    return f"{number + 0.0:{'#' if zeros and number else ''}.{digits}g}".replace("-", MINUS)
 
 
 class Writer:

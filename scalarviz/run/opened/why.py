@@ -4,66 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from math import floor, isfinite, log10, prod
+from math import isfinite, prod
 
 import numpy as np
 
 from ..core.frame import FloatArray, Tensor
 from ..core.gather import weight_name
+from .digits import MINUS, agreeing, column, digits_of
 from .network import INSIDE, Place
 from .opened import Opened
 from .passes import Terms
-from .rule import DIGITS, MINUS, SKIPPED, Update, digits_of, digits_that_give, rounded
-
-COUNTING = 5
-"""Significant digits of the largest number in a column; some more or fewer if the column then adds up."""
-_EXACT = Context(prec=400)
-_TRIED = (0, 1, -1, 2, 3, 4)
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The texts of a column: its `rows`, the `rest`, and the `total`, which is the number `whole`.
-
-    `places` is the number of decimals; None if a number is not finite.
-    """
-
-    rows: tuple[str, ...]
-    rest: str
-    total: str
-    whole: float
-    places: int | None
-
-    def factors(self, a: float, b: float, product: float, digits: int = 4) -> tuple[str, str]:
-        """Return two numbers with as many digits as they need to give `product` as the column has it."""
-        if self.places is None:
-            return digits_of(a, digits), digits_of(b, digits)
-        unit = 10.0**self.places
-        wanted = round(product * unit)
-        enough = digits_that_give(lambda k: round(rounded(a, k) * rounded(b, k) * unit), wanted, digits, 17)
-        return digits_of(a, enough or digits), digits_of(b, enough or digits)
-
-
-def column(numbers: Sequence[float], others: float, total: float, *, more: bool) -> Column:
-    """Return the column of `numbers`, the sum of the `others` (if there are `more`), and the `total`."""
-    if not all(isfinite(x) for x in (*numbers, others, total)):
-        return Column(tuple(map(digits_of, numbers)), digits_of(others), digits_of(total), total, None)
-    largest = max((abs(x) for x in (*numbers, total)), default=0.0)
-    usual = COUNTING - 1 - (floor(log10(largest)) if largest > 0 else 0)
-    for places in (*(usual + extra for extra in _TRIED), usual):
-        rows = [_fixed(x, places) for x in numbers]
-        rest, whole = _fixed(others if more else 0.0, places), _fixed(total, places)
-        if sum(rows, rest) == whole:
-            break
-    else:  # rounding leaves a unit over: the others take it, or the sum
-        rest, whole = (whole - sum(rows), whole) if more else (rest, sum(rows, rest))
-    return Column(tuple(map(_text, rows)), _text(rest), _text(whole), float(whole), places)
-
-
-def agreeing(found: float, number: float) -> int:
-    """Return the most digits, 3 to `DIGITS`, with which both numbers print alike; else `DIGITS`."""
-    return next((k for k in range(DIGITS, 2, -1) if digits_of(found, k) == digits_of(number, k)), DIGITS)
+from .rule import SKIPPED, Update
 
 
 def columns(lines: Sequence[Sequence[str]], left: int) -> list[str]:
@@ -74,16 +25,6 @@ def columns(lines: Sequence[Sequence[str]], left: int) -> list[str]:
         "  ".join(line[k].ljust(widths[k]) if k < left else line[k].rjust(widths[k]) for k in used).rstrip()
         for line in lines
     ]
-
-
-def _fixed(number: float, places: int) -> Decimal:
-    return Decimal(number).quantize(Decimal(1).scaleb(-places), context=_EXACT) + Decimal(0)
-
-
-def _text(number: Decimal) -> str:
-    exponent = number.as_tuple().exponent
-    plain = isinstance(exponent, int) and -10 <= exponent <= 0
-    return (f"{number:f}" if plain else f"{number:e}").replace("-", MINUS)
 
 
 # ---- `Why`: why a weight moves in a step, as a table that adds up

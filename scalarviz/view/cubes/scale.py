@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...run.opened.digits import exponent, number
 from ...run.questions.ranges import Range, RangeTracker, Scale, clip_share, extent, settled, weight_extent, weight_reach
 from ...run.source import Source
-from ..ink.text import exponent, number, short
+from ..ink.text import short
 from ..ink.theme import Colormap, Theme, get_map
 from ..space.layout import FEW
 from ..space.plane import NEW_MAPS

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
+from ...run.opened.digits import MINUS, chip_digits, exponent, number
 from ...scalar.sums import Row, Total
 from ...scalar.value import Value
 from ..ink.sketch import Cubic, Point
-from ..ink.text import MINUS, chip_digits, exponent, measure, number
+from ..ink.text import measure
 from .nodes import Item
 
 SIZE = 13

@@ -6,18 +6,16 @@ pixels. So letters are crisp at 13 px and evenly spaced, at 1x as at 2x.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Context, Decimal
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
-from ...run.opened.rule import SURE
+from ...run.opened.digits import MINUS, chip_digits, exponent, number
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
@@ -32,7 +30,6 @@ _PHASES = 4
 _PADDING = 1
 _LARGEST = 2048
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
-MINUS = "\N{MINUS SIGN}"
 DOT = "  \N{MIDDLE DOT}  "
 """Separates parts of a line."""
 LAID_OUT = 1024
@@ -172,21 +169,6 @@ def _triangles(boxes: Float, pen: Float, colours: Float) -> Float:
     return out.reshape(-1, 8)
 
 
-def number(value: float, digits: int = 2, *, signed: bool = False) -> str:
-    """Return a number as on screen: fixed `digits`, U+2212 for minus, ``+`` if `signed`, no ``-0.00``.
-
-    NaN and the infinities are written "NaN", "+∞" and "−∞".
-    """
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "+∞" if value > 0 else f"{MINUS}∞"
-    body = f"{abs(value):.{digits}f}"
-    zero = not float(body)
-    sign = MINUS if value < 0 and not zero else ("+" if signed and not zero else "")
-    return sign + body
-
-
 def short(value: float, *, signed: bool = False) -> str:
     """Return two or three significant digits, with an exponent for very small and very large numbers (``1.8e−4``)."""
     size = abs(value)
@@ -196,25 +178,10 @@ def short(value: float, *, signed: bool = False) -> str:
     return exponent(value, signed=signed)
 
 
-def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
-    """Return ``−4.2e−4`` with `digits` decimals; zero is ``0``, and NaN and infinities are as in :func:`number`."""
-    if value == 0 or not np.isfinite(value):
-        return "0" if value == 0 else number(value, signed=signed)
-    mantissa, power = f"{abs(value):.{digits}e}".split("e")
-    sign = MINUS if value < 0 else ("+" if signed else "")
-    return f"{sign}{mantissa}e{MINUS if int(power) < 0 else ''}{abs(int(power))}"
-
-
 def figure(value: float) -> str:
     """Return a number of the inspector: four decimals if they are meaningful, else with an exponent."""
     size = abs(value)
     return number(value, 4 if size < 100 else 1, signed=True) if 1e-3 <= size < 1e4 else exponent(value, signed=True)
-
-
-def chip_digits(value: float, digits: int = 2) -> int:
-    """Return the decimals of a number on a chip: `digits`, one fewer from 10 on, two fewer from 100 on."""
-    size = abs(value)
-    return digits if size < 9.995 else max(0, digits - (1 if size < 99.95 else 2))
 
 
 def chip_text(value: float, *, signed: bool = False) -> str:
@@ -313,192 +280,3 @@ ADVANCES = {
 """Widths by boldness and letter, relative to the size."""
 UNKNOWN = {False: 0.8, True: 0.86}
 """Width of any other letter without a font: rather too wide than cut."""
-
-
-# ---- Equations that are true as printed: the printed numbers give, after rounding, the printed result.
-#
-# Rounding each number by itself prints ``0.0142 × 0.00 = 5.0e−5`` for a correct product. These functions choose the
-# digits: the fewest for which a reader who multiplies and adds the printed numbers gets the printed result, in its last
-# digit. Without room for them, ``≈`` replaces ``=``.
-
-EXACT = Context(prec=800, Emin=-5000, Emax=5000, traps=[])
-"""Context for sums and products of printed numbers without rounding."""
-_FACTORS = sorted(
-    ((a, b, c) for a in range(2, 9) for b in range(2, 9) for c in (3, 2)),
-    key=lambda digits: (digits[0] + digits[1] + (2 if digits[2] == 2 else 0), digits),
-)
-"""Significant digits of two factors and their product, in the order of tries."""
-_DECIMALS = (3, 4, 5, 2)
-"""Decimals of the terms of a sum in the order of tries: three are mostly enough, so lines seldom change."""
-Term = tuple[float, float | None]
-"""A weight and its factor; None for a bias."""
-Activation = tuple[str, float | None, Callable[[float], float] | None]
-"""Symbol, output and function of an activation, as far as known."""
-
-
-class Printed(NamedTuple):
-    """A number as printed."""
-
-    text: str
-    value: Decimal  # value of the text
-    place: Decimal  # the worth of its last digit; 0 for a zero without decimals
-
-
-def significant(value: float, digits: int) -> Printed:
-    """Return `value` with `digits` significant digits: plain between 0.001 and 10,000, else ``5.0e−5``.
-
-    Zero is ``0``; digits before the point are never left out.
-    """
-    value = float(value)
-    if not math.isfinite(value):
-        return Printed(number(value), Decimal(value), Decimal(0))
-    exact = Decimal(value)
-    if not exact:
-        return Printed("0", Decimal(0), Decimal(0))
-    place = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    rounded = exact.quantize(place, context=EXACT)
-    if rounded.adjusted() > exact.adjusted():  # 9.99 became 10.0
-        place = place.scaleb(1)
-        rounded = exact.quantize(place, context=EXACT)
-    size = rounded.adjusted()
-    if -3 <= size < 4:
-        if place > 1:
-            place = Decimal(1)
-            rounded = exact.quantize(place, context=EXACT)
-        text = f"{abs(rounded):f}"
-    else:
-        mantissa = abs(rounded).scaleb(-size, context=EXACT)
-        text = f"{mantissa:f}e{MINUS if size < 0 else ''}{abs(size)}"
-    return Printed((MINUS if rounded < 0 else "") + text, rounded, place)
-
-
-def decimals(value: float, digits: int) -> Printed:
-    """Return `value` with `digits` decimals."""
-    value = float(value)
-    if not math.isfinite(value):
-        return Printed(number(value), Decimal(value), Decimal(0))
-    text = number(value, digits)
-    return Printed(text, Decimal(text.replace(MINUS, "-")), Decimal(1).scaleb(-digits))
-
-
-def rounds_to(found: Decimal, shown: Printed) -> bool:
-    """Return whether `found`, computed from printed numbers, rounds to `shown` in its last digit."""
-    if not (found.is_finite() and shown.value.is_finite()):
-        return (found.is_nan() and shown.value.is_nan()) or found == shown.value
-    return abs(EXACT.subtract(found, shown.value)) * 2 <= shown.place
-
-
-def sides_of(equation: str) -> tuple[str, str, str]:
-    """Return the text left of an equation's last sign, the sign, and the text right of it."""
-    return equation.rpartition(" = " if " = " in equation else " ≈ ")
-
-
-def factor(text: str) -> str:
-    """Return a number for the place after a multiplication sign: in brackets if it has a sign."""
-    return text if text[0].isdigit() or text == "NaN" else f"({text})"
-
-
-# a product
-
-
-def product(a: float, b: float, result: float) -> str:
-    """Return ``−0.0455 × 0.92 = −0.0419``, true as printed; with ``≈`` if the numbers do not give `result`."""
-    for of_a, of_b, of_result in _FACTORS:
-        left, right, made = significant(a, of_a), significant(b, of_b), significant(result, of_result)
-        if rounds_to(EXACT.multiply(left.value, right.value), made):
-            return f"{left.text} × {factor(right.text)} = {made.text}"
-    left, right, made = (significant(x, 3) for x in (a, b, result))
-    return f"{left.text} × {factor(right.text)} ≈ {made.text}"
-
-
-# a step of gradient descent
-
-
-def descent(before: float, lr: float, gradient: float, after: float, least: int = 2) -> str:
-    """Return one step of plain gradient descent of a weight, true as printed: ``0.2369 − 0.5 × 0.0048 = 0.2345``.
-
-    The weights get the fewest decimals that show the change, the gradient at least `least` significant digits. The sign
-    is ``≈`` if eight decimals, or those that float32 guarantees, are not enough.
-    """
-    rate = Printed(f"{lr:g}".replace("-", MINUS), Decimal(f"{lr:g}"), Decimal(0))
-    fallback = ""
-    sure = 8 if abs(before) < 0.1 or not math.isfinite(before) else SURE - 1 - math.floor(math.log10(abs(before)))
-    for digits in range(4, max(sure, 4) + 1):
-        old, new = decimals(before, digits), decimals(after, digits)
-        for of_gradient in range(least, 7):
-            slope = significant(gradient, of_gradient)
-            found = EXACT.add(old.value, -EXACT.multiply(rate.value, slope.value))
-            line = f"{old.text} {MINUS} {rate.text} × {factor(slope.text)}"
-            if rounds_to(found, new):
-                if old.text != new.text or before == after:
-                    return f"{line} = {new.text}"
-                fallback = fallback or f"{line} = {new.text}"
-                break
-    return fallback or f"{line} ≈ {new.text}"
-
-
-# a neuron
-
-
-def neuron(
-    name: str, terms: Sequence[Term], total: float, *, symbol: str = "", output: float | None = None,
-    function: Callable[[float], float] | None = None,
-) -> Iterator[str]:  # fmt: skip
-    """Yield the formula of a neuron, the best first: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``.
-
-    Every line is true as printed; the last has two decimals, and ``≈`` if they do not give the result. `symbol` and
-    `function` are the activation; without the function its output follows ``≈``.
-    """
-    for digits in _DECIMALS:
-        for of_total in range(2, digits + 1):
-            line = one_line(name, terms, total, (symbol, output, function), (digits, of_total))
-            if "≈" not in line:
-                yield line
-                break
-    yield one_line(name, terms, total, (symbol, output, function), (2, 2))
-
-
-def one_line(name: str, terms: Sequence[Term], total: float, activation: Activation, digits: tuple[int, int]) -> str:
-    """Return the formula with the given decimals in the terms and in the sum."""
-    symbol, output, function = activation
-    written, found = _added(terms, digits[0])
-    made = decimals(total, chip_digits(total, digits[1]))
-    equal = "=" if rounds_to(found, made) else "≈"
-    if output is None:
-        return f"{name} = {written} {equal} {made.text}"
-    for of_output in (2, 3, 4):
-        shown = decimals(output, chip_digits(output, of_output))
-        true = function is not None and rounds_to(Decimal(function(float(made.value))), shown)
-        if true:
-            break
-    else:
-        shown = decimals(output, chip_digits(output, 2))
-    return f"{name} = {symbol}({written}) {equal} {symbol}({made.text}) {'=' if true else '≈'} {shown.text}"
-
-
-def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
-    """Return the printed terms, and their exact sum."""
-    text, found = "", Decimal(0)
-    digits = digits if all(chip_digits(weight, 2) for weight, _ in terms) else 0  # the same for the whole row
-    inputs = [_trimmed(x, max(digits, 2)) for _, x in terms if x is not None]  # the same in every frame
-    places = max((len(x.text.partition(".")[2]) for x in inputs), default=0)  # so their length may vary
-    for weight, given in terms:
-        left = decimals(weight, digits)
-        right = None if given is None else decimals(given, places)
-        found = EXACT.add(found, left.value if right is None else EXACT.multiply(left.value, right.value))
-        rest = "" if right is None else f"·{factor(right.text)}"
-        if not text:
-            text = left.text.lstrip("+") + rest
-        else:
-            sign = MINUS if left.text.startswith(MINUS) else "+"
-            text += f" {sign} {left.text.lstrip('+' + MINUS)}{rest}"
-    return text, found
-
-
-def _trimmed(value: float, digits: int) -> Printed:
-    """Return a number with the decimals of a chip, and up to `digits` while they are not zero."""
-    at_least = chip_digits(value, 2)
-    shown = decimals(value, chip_digits(value, digits))
-    while shown.place and "." in shown.text and shown.text.endswith("0") and shown.place < Decimal(1).scaleb(-at_least):
-        shown = Printed(shown.text[:-1], shown.value, shown.place.scaleb(1))
-    return shown

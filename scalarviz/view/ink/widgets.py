@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...run.opened.digits import MINUS
 from .axes import spaced
 from .boxes import LABEL, MARGIN, TITLE
 from .sketch import Box, Colour, Point, Sketch, contains, meet, rgba
-from .text import MINUS, measure
+from .text import measure
 from .theme import Theme, mixed
 
 # ---- Short-lived parts over the picture: the list of keys, a message, the label beside the pointer.

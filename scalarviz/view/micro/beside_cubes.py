@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.opened.digits import number
 from ...run.questions.ranges import Range
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
 from ..ink.sketch import Box, Sketch
-from ..ink.text import delta_text, measure, number, short
+from ..ink.text import delta_text, measure, short
 from ..ink.theme import Theme, displayed, get_map, hue, mixed
 from ..ink.widgets import wrapped
 from ..shown.subject import Subject

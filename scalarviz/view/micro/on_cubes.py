@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.opened.rule import MINUS
+from ...run.opened.digits import MINUS, number
 from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Bound, Box, Colour, Sketch, meet
-from ..ink.text import WRITTEN, chip_text, delta_text, measure, number
+from ..ink.text import WRITTEN, chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, get_map, hue, mixed, text_colour
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
 from ...run.opened.attention import BETWEEN, SHARES
+from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
 from ...run.opened.equations import added
 from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
 from ...run.opened.opened import Opened
-from ...run.opened.rule import Line, Quantity, digits_apart, hatted
+from ...run.opened.rule import Line, Quantity, hatted
 from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
 from ..cubes.scale import in_words
 from ..graph.layout import short as shortened
-from ..ink.text import Term, decimals, delta_text, figure, loss_text, neuron, sides_of
+from ..ink.text import delta_text, figure, loss_text
 from ..notes.layer import SYMBOLS
 from ..panels.attention import BEGINNING, quoted
 from ..panels.drawer import noun

@@ -11,9 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
+from ...run.opened.digits import (
+    MINUS,
+    Printed,
+    descent,
+    digits_apart,
+    digits_of,
+    digits_that_give,
+    exponent,
+    number,
+    product,
+    rounds_to,
+    sides_of,
+)
 from ...run.opened.micro import PHASES
-from ...run.opened.rule import MINUS, Line, digits_apart, digits_of, digits_that_give
-from ..ink.text import Printed, chip_text, delta_text, descent, exponent, number, product, rounds_to, sides_of
+from ...run.opened.rule import Line
+from ..ink.text import chip_text, delta_text
 from ..panels.drawer import OpenedStep
 from .light import Stop, Sums
 

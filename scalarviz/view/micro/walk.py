@@ -15,6 +15,7 @@ from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.attention import SHARES
+from ...run.opened.digits import number
 from ...run.opened.equations import DIFFERENCE
 from ...run.opened.micro import PHASES, MicroStep, module_path, weights_told
 from ...run.opened.opened import Opened
@@ -22,7 +23,7 @@ from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
 from ..graph.figure import LOSS_NODE, NodeNumbers
-from ..ink.text import delta_text, loss_text, number
+from ..ink.text import delta_text, loss_text
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
 from ..shown.subject import Subject

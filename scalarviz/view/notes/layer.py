@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...run.core.frame import Frame, Stage
+from ...run.opened.digits import Term, neuron, one_line
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Bound, Box, Stand, meet
-from ..ink.text import Term, measure, neuron, one_line
+from ..ink.text import measure
 from ..shown.subject import Sample, Subject
 from ..space.arrangement import Layout, Plate, Project
 from ..space.camera import Floats, triple

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.opened.attention import Attention, AttentionState
+from ...run.opened.digits import MINUS, number, sides_of
 from ...run.opened.equations import mixture, query_delta, score_delta, score_of
 from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Sketch, Spot, rgba
-from ..ink.text import MINUS, delta_text, measure, number, sides_of
+from ..ink.text import delta_text, measure
 from ..ink.theme import Theme, get_map, mixed, rgb
 from .drawer import Point, Setting, title_of
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run.opened.digits import number
 from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
 from ..cubes.scale import LegendScale, in_words
 from ..ink.axes import zero_lines
 from ..ink.boxes import CHANNEL, LABEL, MARGIN
 from ..ink.sketch import Box, Cached, Sketch, Spot, contains, meet, rgba, spot_at
-from ..ink.text import chip_text, measure, number, short
+from ..ink.text import chip_text, measure, short
 from ..ink.theme import Theme, get_map, rgb, signed_shades
 from ..ink.widgets import HIGH, WIDE, button, knob, plus, pointer_label
 from ..shown.names import Hidden, chain_in, hidden_of

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...run.opened.digits import number
 from ...run.panels import Axis, CurveFit, PlaneMap, Points
 from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_lines
 from ..ink.boxes import COLUMN, LABEL
 from ..ink.sketch import Box, Cached, Sketch, rgba
-from ..ink.text import measure, number, short
+from ..ink.text import measure, short
 from ..ink.theme import Theme, class_colours, class_shades, signed_shades
 from ..ink.widgets import Toggle
 from ..shown.subject import number_of

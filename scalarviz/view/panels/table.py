@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ...run.core.graph import FLAT
+from ...run.opened.digits import MINUS
 from ...run.panels import Histogram, Table, as_rows
 from ...run.questions.diagnosis import LayerRow, layer_rows
 from ...run.questions.ranges import extent
@@ -17,7 +18,7 @@ from ...run.source import Moment
 from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE, Places
 from ..ink.sketch import Box, Point, Sketch
-from ..ink.text import MINUS, measure, short
+from ..ink.text import measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
 from ..shown.names import Names

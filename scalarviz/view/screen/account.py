@@ -16,12 +16,23 @@ import numpy as np
 from ...engine.problem import HALF
 from ...run.core.frame import Frame, Tensor
 from ...run.frames import sample
+from ...run.opened.digits import (
+    EXACT,
+    MINUS,
+    Printed,
+    decimals,
+    descent,
+    number,
+    product,
+    rounds_to,
+    significant,
+)
 from ...run.opened.opened import Along
 from ...run.opened.passes import Terms
 from ...run.opened.rule import Update
 from ...run.run import Run
 from ...scalar.emit import float16
-from ..ink.text import EXACT, MINUS, Printed, decimals, descent, factor, figure, number, product, rounds_to, significant
+from ..ink.text import figure
 from ..panels.drawer import BEFORE, Floats, batch_of, noun
 from ..shown.subject import Subject
 
@@ -180,23 +191,6 @@ def _scale(products: list[float], total: float) -> tuple[int, int]:
     if total and math.isfinite(total):
         digits = max(digits, 2 - (math.floor(math.log10(abs(total))) - power))
     return power, min(max(digits, 0), 6)
-
-
-def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
-    """Return ``δ`` and ``x`` with the fewest digits whose product is the printed one; with three if none is."""
-    for of_delta in (3, 4, 5):
-        delta = significant(term.delta * 10.0**-power, of_delta)
-        for of_x in (2, 3, 4):
-            x = decimals(term.x, of_x) if abs(term.x) < 100 else significant(term.x, 4)
-            finite = delta.value.is_finite() and x.value.is_finite()
-            if finite and rounds_to(EXACT.multiply(delta.value, x.value), shown):
-                return signed(delta.text), factor(x.text)
-    return signed(significant(term.delta * 10.0**-power, 3).text), factor(significant(term.x, 3).text)
-
-
-def signed(text: str) -> str:
-    """Return the text of a number with its sign."""
-    return text if text[0] == MINUS or text in ("0", "NaN") else f"+{text}"
 
 
 PLAIN = f"w {MINUS} lr · g"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
+from ...run.opened.digits import Printed, factor, factors, signed, significant
 from ...run.opened.equations import DIGITS
 from ...run.opened.opened import Along
 from ...run.source import Abilities
@@ -18,13 +19,13 @@ from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE
 from ..ink.sketch import COVERS, Box, Cached, Click, Sketch
-from ..ink.text import CAP_HEIGHT, Printed, factor, figure, loss_text, measure, short, significant
+from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button, wrapped
 from ..panels.drawer import batch_of, coming_words, loss_words, update_names
 from ..shown.names import Selection, parts_of, tensor_of, who
 from ..shown.subject import Subject
-from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed
+from .account import PLAIN, Account, Explanation, Lines, Term, ledger_of
 
 # ---- The sections of the inspector, drawn from top to bottom; each clickable place keeps its meaning.
 
@@ -263,7 +264,7 @@ def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subjec
     if known and page.spot(place, "sample", term.sample):
         sketch.rect(page.x - 4, top + 0.5, page.width + 8, ROW - 1, radius=4, fill=theme.tray, stroke=theme.border)
     draw_sample(page, (page.x, top + 2), term, subject)
-    delta, x = factors(term, shown, power)
+    delta, x = factors(term.delta, term.x, shown, power)
     line = delta if term.x == 1.0 else f"{delta} × {x}"
     if measure(line, LABEL) > _DELTA - SAMPLE - 4 and term.x != 1.0:
         line = f"{signed(significant(term.delta * 10.0**-power, 3).text)} × {factor(significant(term.x, 3).text)}"

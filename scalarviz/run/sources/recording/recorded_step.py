@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
 from ...opened.attention import Attention, AttentionState
+from ...opened.digits import digits_of, digits_that_give, rounded
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, OWN, PASSED, TERMS, operated
 from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, listed, phases_of, weight_told
 from ...opened.network import Float, Network, Rows
 from ...opened.opened import Opened
-from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
+from ...opened.rule import Line, Quantity, Token, Update
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
 from .index import Shapes
 from .items import FrameItem, number
