@@ -21,20 +21,39 @@ from .walk import BINS
 
 # ---- The line about a weight.
 
-SENTENCE, LOW, TALL = 62.0, 46.0, 102.0
+SENTENCE, LOW, TALL = 72.0, 46.0, 128.0
 """Heights of the line: two rows with space below them, without it, and with numbers below the letters."""
+ROW = 22.0
+"""Height of the row with name and formulas below a caption."""
+LEADING = 1.25
+"""Line height of a caption, relative to its size."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
 
 def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
-    """Return name and formulas in `box`, in the largest type that fits.
+    """Return the caption in the upper part of `box`, and name and formulas below it; a low box has no caption."""
+    sketch, (x, y, width, height), text = Sketch(), box, said.caption.text
+    if not text or height < LOW:
+        _line(sketch, box, theme, said)
+        return sketch
+    size, lines = _caption_lines(text, width, height - ROW)
+    for k, line in enumerate(lines):
+        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1)
+    top = y + height - ROW if height < TALL else y + LEADING * size * len(lines) + 4
+    if top + ROW <= y + height:
+        _line(sketch, (x, top, width, y + height - top), theme, said)
+    return sketch
+
+
+def _line(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
+    """Draw name and formulas in `box`, in the largest type that fits.
 
     If the formulas do not fit side by side in the smallest type, the first stands alone. If that does not
     fit, its numbers or a short form do, below the letters in a tall box. In a low box the name stands before
     them. The meaning stands beside the name, or below it in a tall box.
     """
-    sketch, (x, y, width, height) = Sketch(), box
+    x, y, width, height = box
     low, tall = height < LOW, height >= TALL
     size, apart, line = (LABEL, 14, y + height - 8) if low else (TITLE, 18, y + 13)
     name = said.name if measure(said.name, size, True) <= width else said.name.rpartition(": ")[2]
@@ -61,7 +80,6 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
         _formulas(sketch, (start, baseline), theme, *chosen)
-    return sketch
 
 
 _DENSE = 60.0
@@ -94,6 +112,14 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     for k, part in enumerate(others):
         sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3)
     return line + 25
+
+
+def _caption_lines(text: str, width: float, height: float) -> tuple[int, list[str]]:
+    """Return the largest size of type with which a caption fits, and its lines; the smallest one if none fits."""
+    ways = [(size, wrapped(text, width, size)) for size in (17, 16, 15, 14, LABEL)]
+    size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
+    narrower = (wrapped(text, share * width, size) for share in np.arange(0.5, 1.0, 0.05))  # lines of one length
+    return size, next((way for way in narrower if len(way) == len(lines)), lines)
 
 
 def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..notes.layer import SYMBOLS
 from ..panels.attention import BEGINNING, quoted
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of, who
+from .captions import Captions
 from .step_view import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class Sentences:
 
     def __init__(self, walk: Walk) -> None:
         self._walk, self._opened, self._subject, self._frame = walk, walk.opened, walk.subject, walk.frame
-        self._names = Names(walk.subject)
+        self._names, self._captions = Names(walk.subject), Captions(walk)
         board = next((panel for panel in walk.subject.panels if isinstance(panel, WordBoard)), None)
         self._word = (BEGINNING, *board.word) if board is not None and walk.opened.trial else ()
         self._follow = () if board is None else (*map(quoted, board.letters), "end")
@@ -49,6 +51,10 @@ class Sentences:
         self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0
     ) -> Sentence:
         """Return the line of a micro-step; it is about the `selected` weight if that number is `computed`."""
+        said = self._line(step, selected, computed, adding)
+        return replace(said, caption=self._captions.caption_for(step, said.name, said.index, self._about, adding))
+
+    def _line(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int) -> Sentence:
         if adding:
             return self._of_sum(step, adding)
         if step.phase in ("gradients", "update"):

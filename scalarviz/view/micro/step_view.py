@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Literal, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
+from ...run.opened.captions import Caption
 from ...run.opened.digits import (
     MINUS,
     Printed,
@@ -74,6 +75,7 @@ class Sentence:
     formulas: tuple[Formula, ...] = ()
     index: int = -1  # flat index of the weight that it is about; -1 for none
     short: Formula | None = None  # used if no formula has room; for an update: w, its change, the new w
+    caption: Caption = field(default_factory=Caption)  # why the number is what it is, in one sentence
 
 
 class CubeText(NamedTuple):

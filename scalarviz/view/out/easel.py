@@ -166,7 +166,7 @@ def words_of(
         place = f"inside step {micro_step.step:,}, micro-step {micro_step.position} of {micro_step.count}"
         return (
             f"{name}, {place} ({micro_step.phases[micro_step.phase].name}), {said.name} {formula}".rstrip()
-            + f": {cubes}"
+            + f": {cubes}. {said.caption.text}"
         )
     step = f", step {frame.step:,}" if subject.source.counted else ""
     if step and (frame.step or not isnan(subject.loss(frame))):

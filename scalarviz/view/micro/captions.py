@@ -1,0 +1,220 @@
+"""`caption_of`: the caption of each micro-step, from the numbers of a walk and the names on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...run.core.frame import Stage, Tensor
+from ...run.opened import captions
+from ...run.opened.attention import SHARES
+from ...run.opened.captions import Caption, Cause, named
+from ...run.opened.micro import MicroStep, call_told, counted, module_path
+from ..notes.layer import SYMBOLS
+from ..panels.drawer import noun
+from ..shown.names import Names, tensor_of
+
+if TYPE_CHECKING:
+    from .walk import Walk
+
+SLOPES = {"sigmoid": lambda y: y * (1 - y), "tanh": lambda y: 1 - y * y}
+"""Slopes of activations, from their outputs."""
+PLAIN = "w \N{MINUS SIGN} lr · g"
+"""The formula of plain gradient descent."""
+FUNCTIONS = {"relu": "ReLU", "sigmoid": "sigmoid", "tanh": "tanh"}
+
+
+class Captions:
+    """Writes the captions of one walk."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk, self._opened, self._subject = walk, walk.opened, walk.subject
+        self._names = Names(walk.subject)
+        self._last = walk.subject.stages[-1] if walk.subject.stages else None
+        self._single = walk.opened.trial or len(walk.opened.batch) == 1
+
+    def caption_for(
+        self, step: MicroStep, said: str, index: int, about: Callable[[MicroStep], str], adding: int = 0
+    ) -> Caption:
+        """Return the caption of a micro-step whose line is named `said`, and is about the weight `index` or none.
+
+        `about` says which number between modules a micro-step shows.
+        """
+        if adding:
+            return Caption(f"the products of {adding:,} of {{batch}} are added up.", {}, {"batch": self._walk.batch})
+        if step.phase == "zero":
+            return captions.cleared()
+        if step.phase == "loss":
+            return self._of_loss()
+        if step.phase in ("gradients", "update") and index >= 0:
+            return self._of_gradient(index) if step.phase == "gradients" else self._of_update(index)
+        if step.kind == "product":
+            return self._of_product(int(step.weights[0]))
+        back = step.phase == "backward"
+        if step.kind in ("sum", "unit"):
+            return self._of_unit(step)
+        if step.kind == "node":
+            name = named(said.removeprefix("δ of "))
+            if back:
+                return captions.delta(name, step.value, summed=False, samples=self._samples)
+            return captions.number(f"the part {name}", step.value, samples=self._samples)
+        if step.kind == "delta" or (step.value == step.value and len(step.units)):
+            place = int(step.units[0]) if step.kind == "delta" else step.column
+            return self._of_number(step, place, said, back=back)
+        if step.value == step.value and step.op:
+            return self._between(step, said, about(step), back=back)
+        count = counted("number" if self._stage(step).weight is None else "sum", self._stage(step).outputs)
+        what = "δ of {count}" if back else "{count}"
+        return Caption(f"{{title}}: {what} at once.", {}, {"title": named(said), "count": count})
+
+    # ---- names
+
+    @property
+    def _samples(self) -> str:
+        """The samples of a mean in words; empty for one sample."""
+        return "" if self._single else self._walk.batch
+
+    def _stage(self, step: MicroStep) -> Stage:
+        stages, path = self._walk.stages, module_path(call_told(step, self._opened))
+        return stages[path if path in stages else step.stage]
+
+    def _is_output(self, stage: Stage) -> bool:
+        after = self._walk.after(stage) or stage
+        return self._last is not None and module_path(after.name) == module_path(self._last.name)
+
+    def _unit(self, stage: Stage, number: int) -> str:
+        """Return the name of a unit: ``output r``, ``unit h3``, ``class 7``."""
+        name = self._names.unit(self._walk.after(stage) or stage, number)
+        if self._is_output(stage):
+            name = self._names.of_sample(self._subject.sample.outputs, number, "output")
+            return f"class {name}" if name.isdecimal() else "the output" if name == "output" else (
+                name if name.startswith("output ") else f"output {name}")  # fmt: skip
+        return named(f"unit {name}" if name.isalnum() else name)
+
+    def _ends(self, index: int) -> tuple[str, str, Stage | None, int]:
+        """Return the names of a weight's input (empty for a bias) and unit, the layer, and the unit's number."""
+        tensor = tensor_of(self._subject, index)
+        way = self._subject.way
+        at = next((k for k, stage in enumerate(way) if tensor in (stage.weight, stage.bias)), None)
+        if at is None or len(tensor.shape) not in (1, 2) or tensor.buffer:
+            return "its input", "its unit", None, -1
+        row, column = divmod(index - tensor.start, tensor.shape[1] if len(tensor.shape) == 2 else 1)
+        target = self._unit(way[at], row)
+        if len(tensor.shape) == 1:
+            return "", target, way[at], row
+        source = self._names.source(at, column)
+        plain = self._walk.sources(way[at]) == ("input",)
+        if plain and not source.startswith(("input", "its ")):
+            source = f"input {source}"
+        return named(f"unit {source}" if source.isalnum() else source), target, way[at], row
+
+    # ---- phases
+
+    def _of_product(self, index: int) -> Caption:
+        source, target, _, _ = self._ends(index)
+        weight = float(self._walk.frame.values[index])
+        x = float(self._walk.lighting.forward_factors[index])
+        return captions.product(source, x, weight, target, mean=not self._single)
+
+    def _of_unit(self, step: MicroStep) -> Caption:
+        stage, unit = self._walk.stages[step.stage], int(step.units[0])
+        made = float(self._walk.frame.activations[stage.name][unit])
+        target = self._unit(stage, unit)
+        if step.kind == "sum":
+            width = 0 if stage.weight is None else stage.weight.shape[-1]
+            return captions.added(target, width, made, bias=stage.bias is not None, mean=not self._single)
+        if not self._single:
+            return captions.number(target, made, samples=self._samples)
+        entering = float(self._walk.frame.activations[self._walk.sources(stage)[0]][unit])
+        return captions.bent(target, FUNCTIONS.get(stage.kind, SYMBOLS.get(stage.kind, stage.kind)), entering, made)
+
+    def _of_loss(self) -> Caption:
+        """Return what is wrong with the outputs of one sample, or the loss of a batch."""
+        whose = f"this {noun(self._subject)}"
+        missed = self._missed() if self._opened.trial else None
+        if missed is None:
+            joined = "" if self._single else self._walk.joined
+            return captions.whole_loss(self._opened.loss, whose if self._single else self._walk.batch, joined)
+        return missed
+
+    def _missed(self) -> Caption | None:
+        last, targets = self._last, self._opened.targets[:, 0]
+        if last is None or self._walk.attention_step is not None:
+            return None
+        made = np.asarray(self._opened.rows[last.name][:, 0], np.float64)
+        if len(targets) == len(made):
+            gaps = np.abs(made - targets)
+            worst = int(np.argmax(gaps))
+            alone = int(np.sum(gaps >= gaps[worst])) == 1 and len(gaps) > 1
+            return captions.missed(self._unit(last, worst), float(made[worst]), float(targets[worst]), farthest=alone)
+        if len(targets) == 1 and 0 <= targets[0] < len(made):
+            shares = np.exp(made - made.max())
+            right = int(targets[0])
+            return captions.voted(self._unit(last, right), float(shares[right] / shares.sum()), right=True)
+        return None
+
+    def _of_number(self, step: MicroStep, place: int, said: str, *, back: bool) -> Caption:
+        """Return the caption of one number of a stage, or of its δ."""
+        stage = self._stage(step)
+        after = self._walk.after(stage)
+        target = self._unit(stage, place)
+        if " after " in said:  # a letter of a word
+            target = named(said.rpartition(": ")[2])
+        elif not (self._is_output(stage) or target.startswith("unit ")):
+            target = named(said.removeprefix("δ of ").replace(": ", ", "))
+        summed = stage.weight is not None or after is not None
+        if back:
+            slope = None
+            if self._single and after is not None and after.kind in SLOPES and step.kind == "delta":
+                slope = float(SLOPES[after.kind](float(self._walk.frame.activations[after.name][place])))
+            return captions.delta(target, step.value, summed=summed, samples=self._samples, slope=slope)
+        numbers = self._opened.means[call_told(step, self._opened)]
+        largest = abs(numbers[place]) >= np.abs(numbers).max() and len(numbers) > 1
+        kind = "sums" if summed else "numbers"
+        remark = f", the largest{' in size' if step.value < 0 else ''} of {len(numbers)} {kind}" if largest else ""
+        what = f"the sum of {target}" if summed else target
+        return captions.number(what, step.value, samples=self._samples, remark=remark)
+
+    def _between(self, step: MicroStep, said: str, about: str, *, back: bool) -> Caption:
+        """Return the caption of a number between modules, such as an attention share; `about` says which one."""
+        if back:
+            name = named(said.removeprefix("δ of ").replace(": ", ", "))
+            return captions.delta(name, step.value, summed=False, samples=self._samples)
+        alone = self._walk.attention_step
+        looks = None if alone is None or step.formula != SHARES else alone.attention(step.stage)
+        if looks is not None:
+            share = captions.percent(float(looks.shares[looks.which(SHARES, step.column)]))
+            return Caption("{about} with a share of {p}.", {"p": share}, {"about": about})
+        return captions.number(named(f"{said}, {about}"), step.value, samples=self._samples)
+
+    def _layer(self, tensor: Tensor) -> list[float]:
+        """Return all gradients of a weight's layer, with its biases."""
+        stage = next((s for s in self._subject.stages if tensor in (s.weight, s.bias)), None)
+        tensors = [tensor] if stage is None else [t for t in (stage.weight, stage.bias) if t is not None]
+        spans = (slice(t.start, t.start + t.size) for t in tensors)
+        return [x for span in spans for x in self._opened.gradient[span].tolist()]
+
+    def _of_gradient(self, index: int) -> Caption:
+        opened, tensor = self._opened, tensor_of(self._subject, index)
+        made, value = opened.made(index), float(opened.gradient[index])
+        others = self._layer(tensor)
+        source, target, stage, row = self._ends(index)
+        if made.terms == 1 and self._single and stage is not None:
+            gap = self._gap(stage, row)
+            return captions.gradient(Cause("" if made.bias else source, made.x, target, made.delta, gap), others)
+        over = f"for this {noun(self._subject)}" if self._single else f"over {self._walk.batch}"
+        return captions.slope(value, others, over, bias=source == "")
+
+    def _gap(self, stage: Stage, row: int) -> tuple[float, float] | None:
+        """Return an output and its target, if the stage leads to the outputs of one sample."""
+        last, targets = self._last, self._opened.targets
+        if last is None or not self._is_output(stage) or len(targets) != last.outputs:
+            return None
+        return float(self._opened.rows[last.name][row, 0]), float(targets[row, 0])
+
+    def _of_update(self, index: int) -> Caption:
+        update = self._opened.update(index)
+        rate = self._opened.lr if [line.formula for line in update.lines] == [PLAIN] else None
+        return captions.update(update.before, update.after, update.gradient, rate, update.why, trial=self._opened.trial)
