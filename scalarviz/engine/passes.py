@@ -111,19 +111,22 @@ class _Size:
     def begun(self, inputs: Array, step: int) -> Array:
         """Return all rows after the forward pass."""
         assert self.run is not None
+        self._last = None, 0  # an interrupt may leave rows of both
+        rows = self.run(step, self._loaded(inputs), False)
         self._last = inputs, step
-        return self.run(step, self._loaded(inputs), False)
+        return rows
 
     def finish(self, inputs: Array, upstream: Array, step: int) -> None:
         """Compute the gradient, from the rows of the forward pass if they are still those of this batch."""
         begun = self._last[0] is inputs and self._last[1] == step
         loaded = None if begun else self._loaded(inputs)
-        self._last = inputs, step
+        self._last = None, 0
         self._room[: upstream.shape[1]] = upstream.T
         if self.run is None:
             self._trainer.gradient(step)
         else:
             self.run(step, loaded, True)
+        self._last = inputs, step
 
     def _loaded(self, inputs: Array) -> Array:
         """Return the inputs in the dtype of the kernels, copied only where that is necessary."""

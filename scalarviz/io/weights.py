@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,10 +80,26 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     cannot be read. FileFormatError if it is no safetensors file, is damaged or edited, or is from a newer version of
     this package.
     """
-    entries, metadata = _opened(path)
-    tensors = tensors_of(path, entries, sorted(entries))
-    _verify(path, tensors, metadata)
-    return tensors, metadata
+    while True:
+        before = _version(path)
+        try:
+            entries, metadata = _opened(path)
+            tensors = tensors_of(path, entries, sorted(entries))
+            _verify(path, tensors, metadata)
+        except FileFormatError:
+            if _version(path) == before:
+                raise
+        if _version(path) == before:  # else another program has replaced the file meanwhile
+            return tensors, metadata
+
+
+def _version(path: StrPath) -> tuple[int, int] | None:
+    """Return what tells a file from the one that replaces it; None for no file."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def entries_of(path: StrPath) -> dict[str, Entry]:

@@ -7,14 +7,17 @@ depends on. What cannot be recorded is computed sample by sample with objects.
 from __future__ import annotations
 
 import random
+import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from operator import is_
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from threading import RLock
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +48,8 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 Array = NDArray[Any]
 _NOTHING = np.zeros(0)
-LEVELS = 2
+LIBRARIES = ("scalarviz", "numpy", "torch", "scipy", "sklearn", "matplotlib")
+LEVELS = 4
 """How deep a recording looks into the objects that a forward reads."""
 RECORDINGS = 4
 """The most recordings that are kept for a shape: one in training, one in evaluation, and a few."""
@@ -72,6 +76,7 @@ class Recorded:
     reads: dict[Any, Array] = field(default_factory=dict)  # the same for some of several results
     passes: dict[np.dtype[Any], Passes] = field(default_factory=dict)
     rows: RowProgram | None = None  # whose inputs get gradients, too
+    lock: RLock = field(default_factory=RLock)  # threads that share a network share the memory of its passes
 
     def __post_init__(self) -> None:
         self.run, self.read = self.owner(), parameters_read(self.tape)
@@ -163,17 +168,22 @@ def is_sample(module: Module, shape: Shape) -> bool:
 
 def _computed(module: Module, array: Array, named: Mapping[str, Any], recorded: Recorded) -> Any:
     """Return the outputs for plain numbers: by kernels, once the gradient of so many samples was asked for."""
-    theta = recorded.theta()
-    passes, rows = recorded.ready(theta), np.array(array.reshape(len(array), prod(array.shape[1:])))
-    place = mask.next_place() if passes.masks else (0, 0)
-    found = passes.outputs(rows, place)
-    if len(passes.plan.body.tracks):
-        recorded.spread(passes.theta, buffers=True)
+    theta, rows = recorded.theta(), np.array(array.reshape(len(array), prod(array.shape[1:])))
+    with recorded.lock:
+        passes = recorded.ready(theta)
+        place = mask.next_place() if passes.masks else (0, 0)
+        found = passes.outputs(rows, place) if len(rows) else np.zeros((0, len(recorded.tape.outputs)))
+        if len(passes.plan.body.tracks):
+            recorded.spread(passes.theta, buffers=True)
     if passes.gathers:  # the call with a sample reports a number that is no row
         wrong = np.isnan(found).any(axis=1) & np.isfinite(rows).all(axis=1)
         if wrong.any():
             module(array[int(np.argmax(wrong))].tolist(), **named)
-    return _shaped(recorded, found, theta, lambda upstream: passes.gradient(theta, rows, upstream, place), ())
+
+    def gradient(upstream: Array) -> Array:
+        return passes.gradient(theta, rows, upstream, place) if len(rows) else np.zeros_like(theta)
+
+    return _shaped(recorded, found, theta, gradient, ())
 
 
 def _through(array: Array, recorded: Recorded, made: Made) -> Any:
@@ -208,10 +218,13 @@ def _through(array: Array, recorded: Recorded, made: Made) -> Any:
 
 def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recorded:
     """Return a new recording, which is kept if it does not depend on arguments or drawn numbers."""
-    made = list[Any]()
+    made, looked = list[Any](), False
 
     def forward(row: Values) -> Any:
+        nonlocal looked
         made.append(module(row.reshape(sample), **named))
+        recorder = tracing.active()
+        looked = recorder is not None and recorder.reads
         return made[0]
 
     before, drawn = _standing(module), random_states()
@@ -227,7 +240,7 @@ def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recor
             "the same ones. For other numbers in each sample pass them as an argument, or use nn.Dropout",
             RuntimeWarning, stacklevel=2,
         )  # fmt: skip
-    if not named and random_states() == drawn and all(_left_alone(get(), then) for get, then in before):
+    if not (named or looked) and random_states() == drawn and all(_left_alone(get(), then) for get, then in before):
         kept = module._books.recordings.setdefault(sample, [])
         kept[:] = [recorded, *kept[: RECORDINGS - 1]]
     return recorded
@@ -267,6 +280,7 @@ def _standing(module: Module) -> Standing:
         found.append((partial(_count, own), _count(own)))
         found += [entry for name in here for entry in _inside(own[name], 0)]
         found += [entry for one in kind.__mro__ if not _of_package(one) for entry in _data_of(one, names)]
+        found.append((partial(_forward_of, kind), [kind.forward]))
     return [(get, before) for get, before in found if before]
 
 
@@ -308,8 +322,14 @@ def _names_in(code: CodeType) -> set[str]:
     return {*code.co_names, *code.co_freevars, *texts}.union(*inner)
 
 
-def _data_of(kind: type, names: set[str]) -> Standing:
-    """Return the attributes of a class that are data."""
+def _is_library(made: Any) -> bool:
+    """Return whether a class or module is of Python, NumPy, PyTorch or this package, whose data do not change."""
+    name = str(made.__name__ if isinstance(made, ModuleType) else made.__module__).partition(".")[0]
+    return name in LIBRARIES or (name in sys.stdlib_module_names and name != "__main__")
+
+
+def _data_of(kind: type | ModuleType, names: set[str]) -> Standing:
+    """Return the attributes of a class or module that are data."""
     data = [name for name, held in vars(kind).items() if name in names and not callable(held)]
     return [(lambda: [vars(kind).get(name) for name in data], [vars(kind)[name] for name in data])]
 
@@ -333,6 +353,15 @@ def _inside(held: Any, level: int) -> Standing:
         return []
     if isinstance(held, list | tuple):
         return [(lambda: held, list(held)), *(entry for one in held for entry in _inside(one, level + 1))]
+    if isinstance(held, Iterator):  # whoever takes its next item changes it
+        return [(lambda: [False], [True])]
+    if isinstance(held, set | frozenset | deque | bytearray):
+        inside = list(held)
+        return [(lambda: [list(held) == inside], [True])]
+    if isinstance(held, partial):
+        return _inside([held.args, held.keywords], level)
+    if isinstance(held, MethodType):
+        return _inside(held.__self__, level)
     items = held if isinstance(held, dict) else getattr(held, "__dict__", {})
     below = [entry for one in list(items.values()) for entry in _inside(one, level + 1)]
     return [(items.values, list(items.values())), *below]
@@ -353,11 +382,18 @@ def _read_by(functions: Sequence[FunctionType]) -> Standing:
         found.append((partial(_contents, cells), _contents(cells)))
         for held in (*(around[name] for name in read), *_contents(cells)):
             found += _inside(held, 0)
+        for name in names:  # config.scale, Settings.scale
+            if isinstance(around[name], type | ModuleType) and not _is_library(around[name]):
+                found += _data_of(around[name], _names_in(function.__code__))
     return found
 
 
 def _values_of(around: Mapping[str, Any], names: list[str]) -> list[Any]:
     return [around.get(name) for name in names]
+
+
+def _forward_of(kind: type) -> list[Any]:
+    return [kind.forward]  # type: ignore[attr-defined]
 
 
 def _count(own: Mapping[str, Any]) -> list[int]:
@@ -389,7 +425,8 @@ def _shaped(
     def pull(upstream: Array) -> list[Array]:
         if not np.array_equal(recorded.weights(), weights):  # of bits: NaNs are equal
             raise StateError(CHANGED)
-        recorded.spread(gradient(upstream.reshape(found.shape)), buffers=False, reached=reached)
+        with recorded.lock:
+            recorded.spread(gradient(upstream.reshape(found.shape)), buffers=False, reached=reached)
         return [through[1]] if through else []
 
     dead = untracking() or (not through and all(block.buffer for block in recorded.tape.blocks))

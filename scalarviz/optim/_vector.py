@@ -94,7 +94,9 @@ def moving_of(held: Held) -> list[tuple[Places, Places]]:
         if whole and b"\1" not in block.frozen_flags.tobytes():
             found.append((slice(start, start + count), EVERY))
         else:
-            moves = (block.computed[places] != 0) & (block.frozen_flags[places] == 0)
+            # a gradient that somebody wrote by hand counts, too
+            known = (block.computed[places] != 0) | (block.flat_grad[places] != 0)
+            moves = known & (block.frozen_flags[places] == 0)
             found.append((start + np.flatnonzero(moves), places[moves]))
         start += count
     return found

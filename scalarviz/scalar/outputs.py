@@ -94,11 +94,15 @@ def taped(numbers: Any, made: Made | None) -> Outputs:
     """Return numbers as `Outputs` that were computed so."""
     found: Outputs = np.asarray(numbers).view(Outputs)
     found._made = made
+    if made is not None:  # rules use the numbers, so nothing may change them
+        found.flags.writeable = False
     return found
 
 
 def plain(x: Any) -> Array:
     """Return the numbers alone."""
+    if isinstance(x, np.ma.MaskedArray):
+        return x  # whoever takes numbers refuses it
     if isinstance(x, np.ndarray) and x.dtype != object:
         return np.ndarray.view(x, np.ndarray)
     if isinstance(x, Many):
@@ -114,7 +118,7 @@ def untracking() -> bool:
 def _operand(x: Any) -> tuple[Any, Made | None]:
     """Return the numbers of an operand, and how it was computed; None if it needs no gradient."""
     if isinstance(x, Outputs):
-        return plain(x), x._made
+        return (np.array(plain(x)) if x._made is None else plain(x)), x._made
     if isinstance(x, Value):
         return x.data, Made((), partial(_end, x.backward))
     if isinstance(x, Block):
@@ -123,7 +127,7 @@ def _operand(x: Any) -> tuple[Any, Made | None]:
         values = x.as_values()
         flat = values.ravel().tolist()
         return values.data, Made((), partial(_end, lambda upstream: dot(upstream.ravel().tolist(), flat).backward()))
-    return (x if type(x) in (float, int) else np.array(plain(x))), None  # a copy: a batch's memory may be used again
+    return (x if type(x) in (float, int) else np.array(plain(x))), None  # a copy: its memory may be used again
 
 
 def leaf_of(block: Any) -> tuple[Array, Made]:
@@ -252,6 +256,10 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
                 return product(*operands)
             if found not in COMPARISONS:
                 return self.each(found, *operands)
+        if out := options.pop("out", None):  # memory of others, such as that of weights
+            options["out"] = tuple(map(plain, out))
+            self._without_rule(getattr(ufunc, method), operands, options)
+            return out[0] if len(out) == 1 else out
         return self._without_rule(getattr(ufunc, method), operands, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -399,8 +407,8 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     @property
     def data(self) -> Any:
-        """The numbers without a graph."""
-        return taped(plain(self), None)
+        """The numbers without a graph; a copy, if these are needed for a gradient."""
+        return taped(self.numpy(), None)
 
     @property
     def requires_grad(self) -> bool:
@@ -416,7 +424,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
     copy = clone  # type: ignore[assignment]
 
     def numpy(self) -> Array:
-        return plain(self)
+        return plain(self) if self._made is None else np.array(plain(self))
 
     def item(self) -> Any:  # type: ignore[override]
         return np.ndarray.item(self)

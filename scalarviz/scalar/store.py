@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..errors import OutOfRangeError, StateError, TypeMismatchError, shown
+from . import tracing
 
 if TYPE_CHECKING:
     from .weight import Weight
@@ -155,6 +156,8 @@ class Block:
 
     def _seen(self, what: Literal["value", "grad", "frozen"], start: int, stop: int) -> NDArray[Any]:
         """Return values, gradients or frozen flags: a live view, or a read-only copy while a thread trains them."""
+        if (recorder := tracing.active()) is not None:
+            recorder.reads = True
         gate = self._gate()
         if gate is not None:
             return gate.read_numbers(what, self._span(start, stop))

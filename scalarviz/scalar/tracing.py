@@ -43,7 +43,7 @@ def torch_tracks() -> bool:
 class Recorder:
     """The data that a recording collects beside the graph."""
 
-    __slots__ = ("by_torch", "calls", "classes", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
+    __slots__ = ("by_torch", "calls", "classes", "evaluation", "fewest", "masks", "modes", "reads", "taps", "tracks")
 
     def __init__(self) -> None:
         self.taps: list[tuple[Any, list[Any]]] = []  # called modules and their results, in order
@@ -57,6 +57,7 @@ class Recorder:
         self.classes: list[tuple[Any, Any, int]] = []
         # if set: every called module with its inputs and its result
         self.calls: list[tuple[Any, list[Any], Any]] | None = None
+        self.reads = False  # whether the function looked at the numbers of weights, which are constants then
         self.by_torch = torch_tracks()  # what PyTorch's `no_grad` said when the recording began
 
 

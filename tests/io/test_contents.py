@@ -36,7 +36,7 @@ from scalarviz.errors import (
     TypeMismatchError,
     UnknownNameError,
 )
-from scalarviz.io import example_photo, load_picture, save_picture
+from scalarviz.io import example_photo, load_picture, save_picture, weights
 from scalarviz.io.weights import entries_of, tensors_of
 
 
@@ -505,3 +505,18 @@ def test_the_example_is_a_photograph(monkeypatch):
     monkeypatch.setattr("scalarviz.io.atomic.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="data extra"):
         example_photo()
+
+
+def test_a_file_that_another_program_replaces_meanwhile_is_read_again(tmp_path, monkeypatch):
+    path = tmp_path / "w.safetensors"
+    io.save_tensors(path, {"a": np.zeros(3)})
+    opened, left = weights._opened, [1, 2]
+
+    def replaced(given):
+        found = opened(given)
+        if left:
+            io.save_tensors(path, {"a": np.full(3, left.pop())})
+        return found
+
+    monkeypatch.setattr(weights, "_opened", replaced)
+    np.testing.assert_array_equal(io.load_tensors(path)[0]["a"], np.ones(3))

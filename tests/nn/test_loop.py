@@ -1,10 +1,13 @@
 """The loop that everybody types, over batches: by kernels, with PyTorch's numbers and those of a Run."""
 
 import gc
+import threading
 import warnings
 import weakref
+from collections import deque
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from kit.networks import NETWORKS
 from kit.runs import far, make_data
 from scalarviz import nn, optim
 from scalarviz.engine.problem import indices
-from scalarviz.errors import InputError, StateError
+from scalarviz.errors import InputError, StateError, TypeMismatchError
 
 BATCH = 6
 
@@ -283,7 +286,74 @@ def _set(holder, number):
     holder.scale = number
 
 
+class ReadsAnotherClass(Reads):
+    def number(self):
+        return Settings.scale
+
+
+class Settings:
+    scale = 1.0
+
+
+settings = ModuleType("settings")
+
+
+class ReadsAModule(Reads):
+    def number(self):
+        return settings.scale
+
+
+class ReadsAMethod(Reads):
+    def number(self):
+        return self.held()
+
+
+class Gives:
+    scale = 1.0
+
+    def number(self):
+        return self.scale
+
+
+def holding(net, k):
+    net.held.__self__.scale = k
+
+
+class ReadsAWeight(Reads):
+    def number(self):
+        return float(self.held.data[0])
+
+
+class ReadsTheLast(Reads):
+    def number(self):
+        return float(self.held[-1])
+
+
+class ReadsTheNext(Reads):
+    def number(self):
+        return float(next(self.held))
+
+
+class ReadsAPart(Reads):
+    def number(self):
+        return self.held.keywords["numbers"][0]
+
+
+def _appended(net, k):
+    net.held.append(k)
+
+
 KINDS = {
+    "another class": (lambda torch: ReadsAnotherClass(), lambda net, k: _set(Settings, k)),
+    "a module": (lambda torch: ReadsAModule(), lambda net, k: _set(settings, k)),
+    "a method": (lambda torch: ReadsAMethod(Gives().number), holding),
+    "a weight": (lambda torch: ReadsAWeight(nn.Parameter([1.0])), lambda net, k: net.held.data.fill_(k)),
+    "a deque": (lambda torch: ReadsTheLast(deque([1.0])), _appended),
+    "an iterator": (lambda torch: ReadsTheNext(iter([1.0, 2.0, 3.0])), lambda net, k: None),
+    "a partial": (
+        lambda torch: ReadsAPart(partial(print, numbers=[1.0])),
+        lambda net, k: net.held.keywords["numbers"].__setitem__(0, k),
+    ),
     "an object": (lambda torch: Reads(SimpleNamespace(scale=1.0)), lambda net, k: _set(net.held, k)),
     "its class": (lambda torch: ReadsItsClass(), lambda net, k: _set(ReadsItsClass, k)),
     "a tensor": (lambda torch: ReadsATensor(torch.ones(1)), lambda net, k: net.held.fill_(k)),
@@ -508,3 +578,116 @@ def test_objects_for_too_many_nodes_are_refused(monkeypatch):
     monkeypatch.setattr(nn._batch, "MOST_NODES", 20)
     with pytest.raises(InputError, match="at most 20 are allowed"):
         Asks()(np.ones((50, 3))).sum().backward()
+
+
+def test_threads_that_share_a_network_get_their_own_numbers():
+    net = nn.Sequential(nn.Linear(3, 16, seed=0), nn.Tanh(), nn.Linear(16, 2, seed=1))
+    inputs = [np.random.default_rng(k).normal(size=(BATCH, 3)) for k in range(2)]
+    for x in inputs:
+        net(x).sum().backward()
+    net.zero_grad()
+    wanted = [np.array(net(x)) for x in inputs]
+    wrong = []
+
+    def call(k):
+        for _ in range(300):
+            found = net(inputs[k])
+            found.sum().backward()
+            if not np.array_equal(found, wanted[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=call, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    together = net[0].weight.grad.copy()
+    net.zero_grad()
+    for x in inputs:
+        net(x).sum().backward()
+    np.testing.assert_allclose(together, 300 * net[0].weight.grad, rtol=1e-9)
+
+
+def test_an_interrupted_backward_can_be_done_again():
+    net, x, other = nn.Linear(3, 2, seed=0), np.ones((BATCH, 3)), np.full((BATCH, 3), 5.0)
+    for _ in range(2):
+        net(x).sum().backward()
+    net.zero_grad()
+    loss = (net(x) ** 2).sum()
+    net(other)  # the rows are another batch's
+    size = next(iter(net._books.recordings[(3,)][0].passes.values()))._sizes[BATCH, 0]
+    run, size.run = size.run, lambda *given: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        loss.backward(retain_graph=True)
+    size.run = run
+    net.zero_grad()
+    loss.backward()
+    found = net.weight.grad.copy()
+    net.zero_grad()
+    (net(x) ** 2).sum().backward()
+    np.testing.assert_array_equal(found, net.weight.grad)
+
+
+def test_a_batch_of_no_samples_has_gradients_of_0():
+    net = nn.Sequential(nn.Linear(3, 4, seed=0), nn.Tanh(), nn.Linear(4, 2, seed=1))
+    found = net(np.zeros((0, 3)))
+    assert found.shape == (0, 2)
+    found.sum().backward()
+    assert all(not p.grad.any() for p in net.parameters())
+
+
+def test_numbers_that_a_gradient_needs_cannot_be_changed():
+    """Copies can: of what has no graph, the numbers at the time of use count."""
+    net, x = nn.Linear(3, 2, seed=0), np.ones((4, 3))
+    y = net(x)
+    for change in (lambda: y.fill(0), lambda: np.copyto(y, 0.0), lambda: y.flat.__setitem__(0, 1.0)):
+        with pytest.raises(ValueError, match="read-only"):
+            change()
+    for copy in (y.detach(), y.data, y.numpy(), y.detach().numpy()):
+        copy[...] = 0.0
+    target = net(x).detach()
+    wanted = np.array(target).sum(axis=0)
+    loss = (y * target).sum()
+    target[...] = 0.0
+    loss.backward()
+    np.testing.assert_allclose(net.bias.grad, wanted)
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_greater(np.ones((4, 3)), 0.5)
+    net = nn.Linear(3, 3, seed=0)
+    with pytest.raises(TypeMismatchError, match="masked"):
+        net(masked)
+    with pytest.raises(TypeMismatchError, match="masked"):
+        nn.MSELoss()(net(np.ones((4, 3))), masked)
+
+
+def test_a_gradient_that_is_written_by_hand_moves_its_weights():
+    net = nn.Linear(2, 1, seed=0)
+    rule, before = optim.SGD(net.parameters(), lr=1.0), net.weight.data.copy()
+    net.zero_grad()
+    net.weight.grad.copy_(np.ones((1, 2)))
+    rule.step()
+    np.testing.assert_allclose(net.weight.data, before - 1.0)
+    assert net.bias.grad[0] == 0
+
+
+WRITES = {
+    "divided by its norm": (lambda g: g.__itruediv__(g.norm()), lambda g: g / np.sqrt((g * g).sum())),
+    "scaled": (lambda g: g.__imul__(0.5 / g.norm()), lambda g: 0.5 * g / np.sqrt((g * g).sum())),
+    "np.add into it": (lambda g: np.add(g, g.flip(0), out=g), lambda g: g + g[::-1]),
+    "minus a part": (lambda g: g.__isub__(0.1 * g.abs().sum()), lambda g: g - 0.1 * np.abs(g).sum()),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_numbers_of_weights_change_in_place_by_what_their_words_give(name):
+    """Such as clipping by hand: ``g *= 1 / g.norm()``."""
+    change, numpy = WRITES[name]
+    net = nn.Linear(3, 2, seed=0)
+    (net(np.ones((4, 3))) ** 2).sum().backward()
+    for numbers in (lambda: net.weight.grad, lambda: net.weight.data):
+        wanted = numpy(np.array(numbers()))
+        change(numbers())
+        np.testing.assert_allclose(numbers(), wanted)
