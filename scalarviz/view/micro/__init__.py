@@ -1,8 +1,8 @@
 """Opened steps in a picture: all that it shows while a user walks through one training step.
 
 Read `step_view` first: `MicroStepView` is all that a picture shows of one micro-step, as data. `walk` makes
-it from an opened step of a run (`scalarviz.run.opened`), and `sentences` its words. `light` finds the lit
-cubes and their numbers. `wires` draws links through the cubes, `on_cubes` texts on and beside them,
-`beside_cubes` the line with the formula, the six phases, and the figures in the side column. `Inside` beside
-the workbench puts all together.
+it from an opened step of a run (`scalarviz.run.opened`), `sentences` its line, and `captions` the reason.
+`light` finds the lit cubes and their numbers. `wires` draws links through the cubes, `on_cubes` texts on and
+beside them, `beside_cubes` the line with the formula, the six phases, and the figures in the side column.
+`Inside` beside the workbench puts all together.
 """

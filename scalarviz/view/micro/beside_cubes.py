@@ -21,8 +21,10 @@ from .walk import BINS
 
 # ---- The line about a weight.
 
-SENTENCE, LOW, TALL = 72.0, 46.0, 128.0
-"""Heights of the line: two rows with space below them, without it, and with numbers below the letters."""
+SENTENCE, LOW, TALL_LINE = 72.0, 46.0, 102.0
+"""Heights of caption and line; of two rows of the line alone; and of a line with numbers below the letters."""
+TALL = TALL_LINE + 72.0
+"""Height of caption and line in a column."""
 ROW = 22.0
 """Height of the row with name and formulas below a caption."""
 LEADING = 1.25
@@ -54,15 +56,18 @@ def _line(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
     them. The meaning stands beside the name, or below it in a tall box.
     """
     x, y, width, height = box
-    low, tall = height < LOW, height >= TALL
+    low, tall = height < LOW, height >= TALL_LINE
     size, apart, line = (LABEL, 14, y + height - 8) if low else (TITLE, 18, y + 13)
     name = said.name if measure(said.name, size, True) <= width else said.name.rpartition(": ")[2]
     name = _fitting(name, width, size, bold=True)
     after = x + measure(name, size, True) + apart
-    sketch.text(x, line, name, size, theme.text1, bold=True)
     start = after if low and said.formulas else x
     room, sizes, short = x + width - start, _SIZES[3:] if low else _SIZES, said.short
     chosen = _chosen(said.formulas, room, sizes)
+    if start > x and chosen is None and (short is None or _chosen((short,), room, sizes) is None):
+        start, room, name = x, width, ""  # the numbers are more important
+        chosen = _chosen(said.formulas, room, sizes)
+    sketch.text(x, line, name, size, theme.text1, bold=True)
     baseline = _meaning(sketch, box, theme, said, (after, line), below=chosen is not None)
     dense = baseline - line > _DENSE
     if tall and said.formulas and not (chosen and chosen[2]):
@@ -96,7 +101,7 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     equations = [part for part in parts if "=" in part]
     meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
-    if height >= TALL and meaning != said.meaning:
+    if height >= TALL_LINE and meaning != said.meaning:
         lines = [some for part in equations for some in wrapped(part, width)]
         if not 2 < len(lines) <= 4:
             lines = next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])

@@ -422,7 +422,7 @@ def _walk_data(walk: Walk, opened: RecordedStep, plan: int, height: float) -> di
     for at in range(1, len(walk) + 1):
         sentence, face = walk.line(at)
         lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face,
-                      sentence.index])  # fmt: skip
+                      sentence.index, sentence.caption.text])  # fmt: skip
     return {
         "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
         "loss": loss_text(opened.loss), "own": None if own is None else json_number(own), "samples": first.samples,

@@ -200,16 +200,16 @@ export class WalkedPage extends Page {
 
   /** Write the line below the cubes: the phases with their progress, and the micro-step. */
   told() {
-    const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas] = told.lines[at - 1];
+    const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas, , , caption] = told.lines[at - 1];
     const phases = plan.phases.map(([phase, start, count, words], k) => {
       const done = Math.min(Math.max(at - start, 0), count);
       return [phase, k === PHASE.loss ? (done ? told.loss : "") : words, done, count];
     });
-    return { phases, phase: walk.phaseAt(at), name, meaning, formulas };
+    return { phases, phase: walk.phaseAt(at), name, meaning, formulas, caption };
   }
 
   writeLine() {
-    const { phases: all, phase: now, name, meaning, formulas: [formula] } = this.told();
+    const { phases: all, phase: now, name, meaning, formulas: [formula], caption } = this.told();
     const phases = element("ol", "phases"), line = element("p", "formula");
     all.forEach(([phase, words, done, count], k) => {
       const part = phases.appendChild(element("li", k === now ? "now" : k < now ? "done" : "", phase));
@@ -222,7 +222,7 @@ export class WalkedPage extends Page {
       for (const [text, tone, bold] of formula[1]) line.append(element(bold ? "b" : "span", tone, text));
     }
     line.append(this.whose);
-    this.root.replaceChildren(phases, line);
+    this.root.replaceChildren(phases, line, element("p", "caption", caption));
   }
 
   /** Return where the known deltas come from. */
