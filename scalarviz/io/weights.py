@@ -95,9 +95,11 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
 
 def _version(path: StrPath) -> tuple[int, int] | None:
     """Return what tells a file from the one that replaces it; None for no file."""
+    if not isinstance(path, str | os.PathLike):
+        return None
     try:
         found = os.stat(path)
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
     return found.st_ino, found.st_mtime_ns
 
