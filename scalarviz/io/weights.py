@@ -93,7 +93,7 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
             return tensors, metadata
 
 
-def _version(path: StrPath) -> tuple[int, int] | None:
+def _version(path: object) -> tuple[int, int] | None:
     """Return what tells a file from the one that replaces it; None for no file."""
     if not isinstance(path, str | os.PathLike):
         return None

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ..checks import real_array
 from ..engine.arrays.program import RowProgram, one_blas_thread
+from ..engine.cache import tell
 from ..engine.problem import check_coupled, follow
 from ..errors import InputError, StateError, TracingError
 from ..scalar import Value, Weight, dot, mask, tracing
@@ -57,6 +58,8 @@ CHANGED = (
     "backward(): a weight has changed since the network was called, so its gradient is unknown; call backward() before "
     "optimizer.step(), and the network again after it"
 )
+MANY = 50_000
+"""From so many operations of a sample on, a line says that preparing them takes time."""
 MOST_NODES = 1_000_000
 """The most nodes of the graphs that a batch may need where objects compute it."""
 
@@ -91,6 +94,8 @@ class Recorded:
         if found is None:
             from ..engine.passes import Passes
 
+            if (count := len(self.tape.nodes)) >= MANY:
+                tell(f"scalarviz: preparing {count:,} operations of a sample, which takes seconds, once in a program")
             found = self.passes[theta.dtype] = Passes(self.tape, theta.dtype)
         found.theta[:] = theta
         return found

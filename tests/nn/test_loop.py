@@ -691,3 +691,12 @@ def test_numbers_of_weights_change_in_place_by_what_their_words_give(name):
         wanted = numpy(np.array(numbers()))
         change(numbers())
         np.testing.assert_allclose(numbers(), wanted)
+
+
+def test_a_large_network_says_that_its_first_call_takes_time(monkeypatch, capfd):
+    monkeypatch.setattr(nn._batch, "MANY", 30)
+    for width, said in ((1, False), (16, True)):
+        net = nn.Sequential(nn.Linear(3, width, seed=0), nn.Tanh())
+        for _ in range(2):
+            net(np.ones((4, 3)))
+        assert capfd.readouterr().err.count("operations of a sample") == said
