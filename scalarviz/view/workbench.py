@@ -30,6 +30,7 @@ from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .inside import Inside
+from .micro.captions import caption_at_rest
 from .notes.scenery import Scenery, Small, carried_box, cubes_box, foot_of, least_width, window_of
 from .panels.drawer import Setting, changed_by_hand, coming_words, newest_beyond, time_jumped
 from .panels.pace import TextPace
@@ -527,7 +528,8 @@ class Workbench:
         elif self.places.strip is not None and inside.micro_step is None:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
-                                            other=self.side.scale, asked=self._asked())  # fmt: skip
+                                            other=self.side.scale, asked=self._asked(),
+                                            caption=caption_at_rest(self.subject, frame).text)  # fmt: skip
         loss, one = inside.loss(frame), not inside.mean
         sketches += self.scenery.around(frame, self.colouring, loss, inside.reached, outcome=one)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))

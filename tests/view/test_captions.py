@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.benches import words
 from kit.commands import SCENES, make_scene
 from scalarviz import nn, optim
 from scalarviz.run.opened import captions
 from scalarviz.run.opened.captions import Caption, Cause
+from scalarviz.view.micro.captions import caption_at_rest
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.shown.names import tensor_of
 from scalarviz.view.shown.subject import Subject, subject_of
+from scalarviz.view.workbench import Workbench
 
 NUMBER = r"(−?\d[\d,]*(?:\.\d+)?(?:e−?\d+)?)"
 LOST = "A number of this step is infinite or no number: the run has diverged."
@@ -287,6 +290,32 @@ def test_captions_of_scenes_are_true(name):
     counts = [check_walk(subject, alone=alone, some=25) for alone in sides(subject)]
     scene.run.close()
     assert all(counts)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_at_rest_a_picture_says_what_is_wrong_with_its_outputs(name):
+    scene = make_scene(name)
+    for _ in range(3):
+        scene.run.step(5)
+        subject = subject_of(scene)
+        frame = subject.frame()
+        said = caption_at_rest(subject, frame).text
+        if subject.target is None or not subject.stages:
+            assert not said
+            continue
+        check_arithmetic(said)
+        made = np.asarray(frame.activations[subject.stages[-1].name], float)
+        if gap := one(r"too (high|low) by #", said):
+            gaps = made - np.asarray(subject.target, float)
+            check_way(gap, gaps[int(np.argmax(np.abs(gaps)))], said)
+        elif share := one(r"^Class (\d+) is right and got # % of the votes", said):
+            wanted = np.exp(made[int(subject.target[0])]) / np.exp(made).sum()
+            assert is_rounded(share[1], 100 * wanted), said
+        else:
+            assert said == "" or "exactly" in said or "than" in said, said
+        shown = words(Workbench(subject, (1280, 720))._texts(frame, "")) if said else []
+        assert said in " ".join(shown), (said, shown)
+    scene.run.close()
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -41,6 +41,22 @@ def wrapped(text: str, width: float, size: float = LABEL) -> list[str]:
     return lines if lines[0] else []
 
 
+LEADING = 1.25
+"""Line height of a caption, relative to its size."""
+
+
+def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str) -> float:
+    """Write a caption in lines of about one length, in the largest type that fits; return the height used."""
+    x, y, width, height = box
+    ways = [(size, wrapped(text, width, size)) for size in (17, 16, 15, 14, LABEL)]
+    size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
+    narrower = (wrapped(text, share * width, size) for share in np.arange(0.5, 1.0, 0.05))
+    lines = next((way for way in narrower if len(way) == len(lines)), lines)
+    for k, line in enumerate(lines):
+        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1)
+    return LEADING * size * len(lines)
+
+
 def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None) -> None:
     sketch.rect(*box, radius=6, fill=theme.panel, stroke=stroke or theme.border)
 

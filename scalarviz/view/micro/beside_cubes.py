@@ -14,7 +14,7 @@ from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
 from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, short
 from ..ink.theme import Theme, displayed, get_map, hue, mixed
-from ..ink.widgets import wrapped
+from ..ink.widgets import caption_lines, wrapped
 from ..shown.subject import Subject
 from .step_view import Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence, Word
 from .walk import BINS
@@ -27,8 +27,6 @@ TALL = TALL_LINE + 72.0
 """Height of caption and line in a column."""
 ROW = 22.0
 """Height of the row with name and formulas below a caption."""
-LEADING = 1.25
-"""Line height of a caption, relative to its size."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
@@ -39,10 +37,8 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     if not text or height < LOW:
         _line(sketch, box, theme, said)
         return sketch
-    size, lines = _caption_lines(text, width, height - ROW)
-    for k, line in enumerate(lines):
-        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1)
-    top = y + height - ROW if height < TALL else y + LEADING * size * len(lines) + 4
+    used = caption_lines(sketch, (x, y, width, height - ROW), theme, text)
+    top = y + height - ROW if height < TALL else y + used + 4
     if top + ROW <= y + height:
         _line(sketch, (x, top, width, y + height - top), theme, said)
     return sketch
@@ -117,14 +113,6 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     for k, part in enumerate(others):
         sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3)
     return line + 25
-
-
-def _caption_lines(text: str, width: float, height: float) -> tuple[int, list[str]]:
-    """Return the largest size of type with which a caption fits, and its lines; the smallest one if none fits."""
-    ways = [(size, wrapped(text, width, size)) for size in (17, 16, 15, 14, LABEL)]
-    size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
-    narrower = (wrapped(text, share * width, size) for share in np.arange(0.5, 1.0, 0.05))  # lines of one length
-    return size, next((way for way in narrower if len(way) == len(lines)), lines)
 
 
 def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...run.core.frame import Stage, Tensor
+from ...run.core.frame import Frame, Stage, Tensor
 from ...run.opened import captions
 from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named
@@ -15,15 +16,51 @@ from ...run.opened.micro import MicroStep, call_told, counted, module_path
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of
+from ..shown.subject import Subject
 
 if TYPE_CHECKING:
     from .walk import Walk
 
+Floats = NDArray[np.float64]
 SLOPES = {"sigmoid": lambda y: y * (1 - y), "tanh": lambda y: 1 - y * y}
 """Slopes of activations, from their outputs."""
 PLAIN = "w \N{MINUS SIGN} lr · g"
 """The formula of plain gradient descent."""
 FUNCTIONS = {"relu": "ReLU", "sigmoid": "sigmoid", "tanh": "tanh"}
+
+
+def output_name(subject: Subject, number: int) -> str:
+    """Return the name of an output in a sentence: ``output r``, ``class 7``, ``the output``."""
+    name = Names.of_sample(subject.sample.outputs, number, "output")
+    if name.isdecimal():
+        return f"class {name}"
+    return "the output" if name == "output" else named(name if name.startswith("output ") else f"output {name}")
+
+
+def missed(subject: Subject, outputs: Floats, targets: Floats) -> Caption | None:
+    """Return what is wrong with the outputs of one sample: those farthest from its targets, or its class's share."""
+    if len(targets) == len(outputs):
+        gaps = np.abs(outputs - targets)
+        worst = int(np.argmax(gaps))
+        alone = len(gaps) > 1 and int(np.sum(gaps >= gaps[worst])) == 1
+        return captions.missed(
+            output_name(subject, worst), float(outputs[worst]), float(targets[worst]), farthest=alone
+        )
+    if len(targets) == 1 and 0 <= targets[0] < len(outputs):
+        with np.errstate(all="ignore"):  # a run that diverged
+            shares = np.exp(outputs - outputs.max())
+            shares /= shares.sum()
+        return captions.voted(output_name(subject, int(targets[0])), float(shares[int(targets[0])]), right=True)
+    return None
+
+
+def caption_at_rest(subject: Subject, frame: Frame) -> Caption:
+    """Return what is wrong with the outputs of the sample that is drawn; an empty caption if its target is unknown."""
+    last, target = subject.stages[-1] if subject.stages else None, subject.target
+    made = None if last is None else frame.activations.get(last.name)
+    if made is None or target is None or (subject.sample.target_values is None and subject.sample.label is None):
+        return Caption()
+    return missed(subject, np.asarray(made, np.float64), np.asarray(target, np.float64)) or Caption()
 
 
 class Captions:
@@ -88,9 +125,7 @@ class Captions:
         """Return the name of a unit: ``output r``, ``unit h3``, ``class 7``."""
         name = self._names.unit(self._walk.after(stage) or stage, number)
         if self._is_output(stage):
-            name = self._names.of_sample(self._subject.sample.outputs, number, "output")
-            return f"class {name}" if name.isdecimal() else "the output" if name == "output" else (
-                name if name.startswith("output ") else f"output {name}")  # fmt: skip
+            return output_name(self._subject, number)
         return named(f"unit {name}" if name.isalnum() else name)
 
     def _ends(self, index: int) -> tuple[str, str, Stage | None, int]:
@@ -140,20 +175,10 @@ class Captions:
         return missed
 
     def _missed(self) -> Caption | None:
-        last, targets = self._last, self._opened.targets[:, 0]
+        last = self._last
         if last is None or self._walk.attention_step is not None:
             return None
-        made = np.asarray(self._opened.rows[last.name][:, 0], np.float64)
-        if len(targets) == len(made):
-            gaps = np.abs(made - targets)
-            worst = int(np.argmax(gaps))
-            alone = int(np.sum(gaps >= gaps[worst])) == 1 and len(gaps) > 1
-            return captions.missed(self._unit(last, worst), float(made[worst]), float(targets[worst]), farthest=alone)
-        if len(targets) == 1 and 0 <= targets[0] < len(made):
-            shares = np.exp(made - made.max())
-            right = int(targets[0])
-            return captions.voted(self._unit(last, right), float(shares[right] / shares.sum()), right=True)
-        return None
+        return missed(self._subject, self._opened.rows[last.name][:, 0], self._opened.targets[:, 0])
 
     def _of_number(self, step: MicroStep, place: int, said: str, *, back: bool) -> Caption:
         """Return the caption of one number of a stage, or of its δ."""

@@ -21,7 +21,7 @@ from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places
 from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import measure
 from ..ink.theme import Colormap, Theme, mixed, rgb
-from ..ink.widgets import wrapped
+from ..ink.widgets import caption_lines, wrapped
 from ..micro.light import dimmed
 from ..notes.layer import formulas, template
 from ..panels.drawer import quantity_words
@@ -195,13 +195,14 @@ class Strip:
         beside: float | None = None,
         other: LegendScale | None = None,
         asked: tuple[bool, bool] = (True, True),
+        caption: str = "",
     ) -> list[Sketch]:
         """Return the strip for one frame; legends are narrower in a narrow picture.
 
         `beside` is the width of the weights' legend beside large lines; it then has no neighbour. An `other` legend
         replaces that of activation rows. A `selected` weight has a mark on the legend, and its inspector takes the
         left, in a narrow picture everything. `marks` are the visible marks. `asked` says whether the legend of rows and
-        the formulas are wanted; normally only the cubes' legend is shown.
+        the formulas are wanted; normally only the cubes' legend is shown, and a `caption` at the left.
         """
         x, y, width, height = box
         alone = selected is not None or beside is not None
@@ -219,6 +220,9 @@ class Strip:
             sketches.append(self._formulas(frame, (x, y, left, height)))
             if self._theme.presenter and not sketches[-1].texts:  # the presenter theme has room for one of them
                 return [self._formulas(frame, box)]
+        elif not alone and caption and left >= _PLAIN:
+            sketches.append(Sketch())
+            caption_lines(sketches[-1], (x, y, left, height), self._theme, caption)
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
         below = (x + width - wide, y + height + _MARKS, wide, 0.0)
