@@ -24,6 +24,7 @@ from ..scalar import Weight, tracing
 from ..scalar.array import Values
 from ..scalar.nested import flatten, shape_of
 from ..scalar.number import Many, as_number
+from ..scalar.outputs import plain
 from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import METHODS, PLACE
@@ -212,6 +213,9 @@ class Module:
             return books
 
     def __setattr__(self, name: str, value: Any) -> None:
+        array = isinstance(value, np.ndarray) or hasattr(value, "detach")
+        if array and name in self._books.buffers and not hasattr(type(self), name) and not _has_graph(value):
+            value = plain(value).view(Numbers)  # which knows PyTorch's words
         object.__setattr__(self, name, value)
         for _, part in parts_in(name, value, KINDS):
             self._adopt(part)
@@ -687,6 +691,10 @@ def _explain(error: TypeError | ValueError) -> None:
         )
     elif "forward() missing" in text:
         error.add_note(ONE_INPUT)
+
+
+def _has_graph(x: Any) -> bool:
+    return isinstance(x, Many) and not (x.taped and not getattr(x, "requires_grad", True))
 
 
 def _named(part: object) -> object:
