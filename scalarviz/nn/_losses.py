@@ -101,7 +101,7 @@ class Loss:
         if isinstance(outputs, Outputs) or isinstance(targets, Outputs):
             loss = batch_loss(self, outputs, targets)
             if self._broadcasts:
-                _warn_of_shapes(self, np.shape(outputs), np.shape(targets))
+                _warn_of_shapes(self, np.shape(outputs), tuple(np.shape(targets)))
             return loss
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):
