@@ -43,7 +43,7 @@ ABSENT = TENSOR | {
                     "it is a method of arrays, such as x.flatten(1), x.transpose(-2, -1), x.var(-1)"),
     **{name: f"use nn.{name}" for name in nn.__all__}, "F": "write import scalarviz.nn.functional as F",
     "fit": "use sv.Run(net, loss, optimizer, data=(X, Y)).step(100)", "clamp": "use sv.clip(value, low, high)",
-    "manual_seed": "use nn.init.manual_seed(0), or seed= of a layer",
+    **dict.fromkeys(("manual_seed", "seed", "set_seed"), "use sv.nn.init.manual_seed(0), or seed= of a layer"),
     "one_hot": "use np.eye(n)[ids]", "matmul": "use a @ b", "einsum": "use a @ b, or sv.dot(a, b)",
     "multinomial": "use np.random.default_rng(0).choice(n, p=probabilities)",
     "SGD": "use optim.SGD", "Adam": "use optim.Adam", "functional": "use nn.functional",

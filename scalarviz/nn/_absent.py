@@ -27,9 +27,17 @@ COMMON = each_name({
     "dim": "a sample has no batch dimension: use Unflatten((C, H, W))",
 })  # fmt: skip
 
-_STEPS = (
-    "write a loop over the time steps: for x in sequence: h = sv.tanh(inner(sv.cat([x, h]))), with inner = "
-    "nn.Linear(n_in + hidden, hidden)"
+_STEPS = "write a loop over the time steps: for x in sequence: {}, with {}".format
+_RNN = _STEPS("h = sv.tanh(inner(sv.cat([x, h])))", "inner = nn.Linear(n_in + hidden, hidden)")
+_LSTM = _STEPS(
+    "i, f, g, o = gates(sv.cat([x, h])).chunk(4, -1); c = sv.sigmoid(f) * c + sv.sigmoid(i) * sv.tanh(g); "
+    "h = sv.sigmoid(o) * sv.tanh(c)",
+    "gates = nn.Linear(n_in + hidden, 4 * hidden)",
+)
+_GRU = _STEPS(
+    "(r, z, n), (s, y, m) = a(x).chunk(3, -1), b(h).chunk(3, -1); z = sv.sigmoid(z + y); "
+    "h = (1 - z) * sv.tanh(n + sv.sigmoid(r + s) * m) + z * h",
+    "a, b = nn.Linear(n_in, 3 * hidden), nn.Linear(hidden, 3 * hidden)",
 )
 _LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
@@ -43,7 +51,7 @@ _STATE = "change the dict itself, before load_state_dict() or after state_dict()
 NAMES = each_name({
     "F": "write import scalarviz.nn.functional as F", "Softmax2d": "use Softmax(dim=-3)",
     "ModuleDict ParameterDict Container": "use an attribute for each part, or a list of them",
-    "RNN RNNCell LSTM LSTMCell GRU GRUCell RNNBase RNNCellBase": _STEPS,
+    "RNN RNNCell RNNBase RNNCellBase": _RNN, "LSTM LSTMCell": _LSTM, "GRU GRUCell": _GRU,
     "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer":
         "build it from MultiheadAttention, LayerNorm and Linear",
     "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout": "use Dropout, which drops single numbers",
@@ -105,7 +113,7 @@ def of_function(name: str) -> str:
 
 
 METHODS = each_name({
-    "cuda float half type bfloat16 to_empty ipu xpu mtia share_memory": PLACE,
+    "cuda float half type bfloat16 to_empty ipu xpu mtia share_memory": f"omit the call: {PLACE}",
     "register_parameter": "set an attribute: self.w = nn.Parameter(array)", "register_forward_hook": _HOOKS,
     "set_submodule": "set an attribute: net.a = layer", "requires_grad_": "use freeze() and unfreeze()",
     "reset_parameters": "use net.initialize(seed=0), or nn.init.normal_(p) and its like",

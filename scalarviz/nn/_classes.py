@@ -26,7 +26,7 @@ from ..scalar.functions import parted
 from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
 from ..scalar.number import checked_number
-from ..scalar.outputs import Outputs, as_outputs
+from ..scalar.outputs import Outputs, as_outputs, plain
 from ..scalar.value import Symbol, apply, as_value
 from ._batch import batch_loss
 from ._inputs import titled
@@ -103,7 +103,7 @@ class BCELoss(BinaryLoss):
 
     See :class:`BinaryLoss` for the parameters. As in PyTorch the logarithms are at least -100 and the derivative's
     denominator is at least 1e-12. The derivative with respect to the target uses the same bounded logarithms; PyTorch's
-    are unbounded there. An output outside 0..1 gives NaN.
+    are unbounded there. An output outside 0..1 gives NaN; in a batch it is an error.
     """
 
     def __init__(
@@ -111,6 +111,17 @@ class BCELoss(BinaryLoss):
         batch_reduction: Joined | None = None,
     ) -> None:  # fmt: skip
         super().__init__(weight, reduction=reduction, batch_reduction=batch_reduction)
+
+    def __call__(self, outputs: Any, targets: Any) -> Any:
+        """Return the loss; InputError for outputs of a batch outside 0..1."""
+        if isinstance(outputs, Outputs):
+            wrong = plain(outputs)[(plain(outputs) < 0) | (plain(outputs) > 1)]
+            if wrong.size:
+                raise InputError(
+                    f"BCELoss: all outputs should be between 0 and 1, got {shown(float(wrong[0]))}; end the network "
+                    "with a sigmoid, or use BCEWithLogitsLoss, which has it"
+                )
+        return super().__call__(outputs, targets)
 
     def term(self, output: Any, target: Any) -> Value:
         return apply(_BCE, output, target)

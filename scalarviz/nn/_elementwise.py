@@ -65,6 +65,12 @@ class Elementwise(TensorWords):
     else:
         __getattr__ = attributes(TENSOR)
 
+    @classmethod
+    def _by_torch(cls, function: Any, name: str, args: Any, options: Any) -> Any:
+        """Return what a function of PyTorch makes of the numbers, if no gradient gets lost; refused in a forward."""
+        kind: Any = outputs.Outputs if tracing.at_top() else Values
+        return kind._by_torch(function, name, args, options)
+
     @property
     def T(self) -> Values:
         """The transpose."""

@@ -19,6 +19,12 @@ from ..scalar.sample import Sample
 _NUMBERS = (Value, float, int, np.floating, np.integer)
 ONE_INPUT = "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
 
+SEVERAL = (
+    "Only a single array is split into samples, and here are several. For a batch, give their columns as one: x = "
+    "np.hstack([a.reshape(len(a), -1), b.reshape(len(b), -1)]), and cut it in forward: x[..., :n], x[..., n:]. A loss "
+    "is computed outside of forward: loss = criterion(net(x), y)."
+)
+
 
 def as_input(x: Any, module: object) -> Any:
     """Return an input of a layer: a Value for a number, else an array of Values. Errors name the module."""

@@ -8,6 +8,7 @@ sample in the batch's loss, if that is not the sample's loss. ``batch_shares(tar
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
@@ -78,6 +79,8 @@ class Loss:
 
     _numbers: ClassVar[tuple[str, ...]] = ()
     """Names of the further arguments, which are printed."""
+    _broadcasts: ClassVar[bool] = False
+    """Whether PyTorch's loss of this name broadcasts outputs and targets."""
 
     def __init__(self, reduction: Reduction = "mean", *, batch_reduction: Joined | None = None) -> None:
         name = type(self).__name__
@@ -96,7 +99,10 @@ class Loss:
         There must be as many outputs as targets. Nested ones pair by position; a row and a nested one pair in C order.
         """
         if isinstance(outputs, Outputs) or isinstance(targets, Outputs):
-            return batch_loss(self, outputs, targets)
+            loss = batch_loss(self, outputs, targets)
+            if self._broadcasts:
+                _warn_of_shapes(self, np.shape(outputs), tuple(np.shape(targets)))
+            return loss
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):
             raise InputError(misfit(self, found, wanted))
@@ -150,6 +156,7 @@ class MSELoss(Loss):
     """
 
     _numbers = ("factor",)
+    _broadcasts = True
 
     def __init__(
         self, reduction: Reduction = "mean", factor: float = 1.0, *, batch_reduction: Joined | None = None
@@ -163,6 +170,8 @@ class MSELoss(Loss):
 
 class L1Loss(Loss):
     """Absolute error, the mean or sum of ``abs(output - target)``; derivative 0 where they are equal."""
+
+    _broadcasts = True
 
     def term(self, output: Any, target: Any) -> Value:
         return apply(_ABS, apply(_SUB, output, target))
@@ -178,6 +187,7 @@ class HuberLoss(Loss):
     """
 
     _numbers = ("delta",)
+    _broadcasts = True
 
     def __init__(
         self, reduction: Reduction = "mean", delta: float = 1.0, *, batch_reduction: Joined | None = None
@@ -201,6 +211,7 @@ class SmoothL1Loss(Loss):
     """
 
     _numbers = ("beta",)
+    _broadcasts = True
 
     def __init__(
         self, reduction: Reduction = "mean", beta: float = 1.0, *, batch_reduction: Joined | None = None
@@ -246,6 +257,20 @@ class HingeEmbeddingLoss(Loss):
 
 _SUB, _SQUARE, _ABS = kernel("sub"), kernel("square"), kernel("abs")
 _HUBER, _SMOOTH_L1, _HINGE = kernel("huber"), kernel("smooth_l1"), kernel("hinge_embedding")
+
+
+def _warn_of_shapes(loss: Loss, outputs: tuple[int, ...], targets: tuple[int, ...]) -> None:
+    """Warn, as PyTorch does, where PyTorch would compute another loss; Python shows it once for a line."""
+    try:
+        together = np.broadcast_shapes(outputs, targets)
+    except ValueError:  # PyTorch refuses them
+        return
+    if together != outputs:
+        warnings.warn(
+            f"{type(loss).__name__}: the targets have the shape {targets}, and the outputs {outputs}. The numbers pair "
+            f"one by one here, but PyTorch would broadcast both to {together}. Give both one shape: net(X).squeeze(-1) "
+            "for y, or y.reshape(-1, 1)", UserWarning, stacklevel=3,
+        )  # fmt: skip
 
 
 def reduce_sum(terms: list[Value]) -> Value:

@@ -24,11 +24,12 @@ from ..scalar import Weight, tracing
 from ..scalar.array import Values
 from ..scalar.nested import flatten, shape_of
 from ..scalar.number import Many, as_number
+from ..scalar.outputs import plain
 from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import METHODS, PLACE
 from ._buffer import Buffer
-from ._inputs import ONE_INPUT, as_argument, as_input, as_lists, as_result, from_sample, is_ours
+from ._inputs import ONE_INPUT, SEVERAL, as_argument, as_input, as_lists, as_result, from_sample, is_ours
 from ._numbers import Numbers
 from ._parameter import Parameter
 from ._state import LoadResult, buffers, entries, load, matching, register
@@ -212,6 +213,9 @@ class Module:
             return books
 
     def __setattr__(self, name: str, value: Any) -> None:
+        array = isinstance(value, np.ndarray) or hasattr(value, "detach")
+        if array and name in self._books.buffers and not hasattr(type(self), name) and not _has_graph(value):
+            value = plain(value).view(Numbers)  # which knows PyTorch's words
         object.__setattr__(self, name, value)
         for _, part in parts_in(name, value, KINDS):
             self._adopt(part)
@@ -264,7 +268,8 @@ class Module:
             try:
                 result = self.forward(*given, **named)
             except (TypeError, ValueError) as error:
-                _explain(error)
+                arrays = [x for x in (*inputs, *named.values()) if len(getattr(x, "shape", ())) > 1]
+                _explain(error, len(arrays) > 1 and depth == 0)
                 raise
             finally:
                 tracing.FORWARDS.depth = depth
@@ -674,19 +679,23 @@ class Module:
         return tree(self)
 
 
-def _explain(error: TypeError | ValueError) -> None:
-    """Add to Python's error of a user's forward that it gets one input, or that a sample has no batch axis."""
-    text = str(error)
-    if isinstance(error, ScalarvizError) or hasattr(error, "__notes__"):
-        return
-    if "values to unpack" in text:
+def _explain(error: TypeError | ValueError, several: bool) -> None:
+    """Add to the error of a user's forward that it gets one input, or that a sample has no batch axis."""
+    text, python = str(error), not isinstance(error, ScalarvizError) and not hasattr(error, "__notes__")
+    if python and "values to unpack" in text:
         sides = text.rpartition("got ")[2].rstrip(")")
         error.add_note(
             f"A sample has no batch axis. For x.shape, name its sides alone and count them from the end, as in T, C = "
             f"x.shape[-2:]; here are {sides}. An array of two or more axes is a batch: one sample is net(x.tolist())."
         )
-    elif "forward() missing" in text:
+    elif python and "forward() missing" in text:
         error.add_note(ONE_INPUT)
+    if several:
+        error.add_note(SEVERAL)
+
+
+def _has_graph(x: Any) -> bool:
+    return isinstance(x, Many) and not (x.taped and not getattr(x, "requires_grad", True))
 
 
 def _named(part: object) -> object:

@@ -37,11 +37,18 @@ VIEWS = ("chunk", "expand", "narrow", "select", "split", "t", "unbind", "unflatt
 """Words that NumPy has not and whose results share the memory."""
 
 
-class Numbers(np.ndarray[Any, Any]):
-    """An array of numbers without a graph: ``p.data``, ``p.grad``, or an array of a state_dict.
+LANES = ("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "sum",
+         "var")  # fmt: skip
+"""NumPy's words that are PyTorch's with one of the arguments `THEIRS`."""
+THEIRS = {"correction", "descending", "dim", "keepdim", "unbiased"}
 
-    A word of NumPy's means what it means there (``std`` divides by n). Any other is PyTorch's; one that ends with ``_``
-    changes the numbers. PyTorch's functions, such as ``load_state_dict``, accept the array as a tensor.
+
+class Numbers(np.ndarray[Any, Any]):
+    """An array of numbers without a graph: ``p.data``, ``p.grad``, a buffer, or an array of a state_dict.
+
+    A word of NumPy's means what it means there (``std`` divides by n). Any other is PyTorch's, and so is one that gets
+    ``dim=`` or ``keepdim=``; one that ends with ``_`` changes the numbers. PyTorch's functions, such as
+    ``load_state_dict``, accept the array as a tensor.
     """
 
     requires_grad = False
@@ -108,3 +115,17 @@ class Numbers(np.ndarray[Any, Any]):
 
     def __repr__(self) -> str:
         return repr(plain(self))
+
+
+def _along(name: str) -> Callable[..., Any]:
+    def word(self: Numbers, *args: Any, **named: Any) -> Any:
+        if THEIRS.isdisjoint(named):
+            return getattr(np.ndarray, name)(self, *args, **named)
+        return getattr(taped(self, None), name)(*args, **named)
+
+    word.__name__, word.__doc__ = name, f"NumPy's {name}; PyTorch's with dim= or keepdim=."
+    return word
+
+
+for _name in LANES:
+    setattr(Numbers, _name, _along(_name))

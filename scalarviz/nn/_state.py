@@ -38,9 +38,9 @@ def register(module: Module, name: str, array: ArrayLike) -> None:
         raise InputError(f"{title}: {shown(name)} already exists and is not a buffer; choose another name")
     numbers = float_array(array, f"{title}: {name!r}")
     kept = np.asarray(array).dtype
-    setattr(module, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
     books = module._books
     books.buffers = tuple(dict.fromkeys((*books.buffers, name)))
+    setattr(module, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
 
 
 Kept = Buffer | NDArray[Any]

@@ -685,7 +685,10 @@ class Optimizer:
             raise InputError(f"{title} must return (new_w, new_state), a Value and a dict, got {shown(result)}")
         new_w, new_state = result
         if set(new_state) != set(self.state):
-            raise InputError(f"{title} must return the state ({listing(self.state)}), got ({listing(new_state)})")
+            raise InputError(
+                f"{title} must return the state ({listing(self.state)}), got ({listing(new_state)}); its names stand "
+                f"in the class: state = {tuple(map(str, new_state))}"
+            )
         found = [new_w, *(new_state[name] for name in self.state)]
         return [v if isinstance(v, Value) else Value(v) for v in found]
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial, reduce
 from itertools import accumulate
 from math import prod
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import attributes
+from ..arguments import attributes, explained
 from ..checks import integer
 from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown, typed
 from . import functions, tracing
@@ -59,14 +60,25 @@ class TensorWords(Many):
         """Let PyTorch's functions of tensors, such as ``torch.relu(row)``, mean ours of the same name."""
         name = str(getattr(function, "__name__", function)).strip("_")
         named = {key: option for key, option in (options or {}).items() if option is not None and key[0] != "_"}
-        if args and hasattr(args[0], "detach") and not isinstance(args[0], TensorWords):  # torch.ones(3) @ row
+        given, tensor = args, bool(args) and hasattr(args[0], "detach") and not isinstance(args[0], TensorWords)
+        if tensor:  # torch.ones(3) @ row
             own = next((x for x in args if isinstance(x, TensorWords)), None)
             args = (args[0] if own is None else own.of_tensor(args[0]), *args[1:])
         kind = type(args[0]) if args and isinstance(args[0], TensorWords) else Values
         ours = TORCH.get(name) or getattr(kind, name, None)
-        if ours is None:
-            raise TypeMismatchError(f"torch.{name} of an array of Values is not supported; use its methods, or sv.nn")
-        return ours(*args, **named)
+        if (
+            not callable(ours)
+            or ours is getattr(np.ndarray, name, None)  # NumPy's, with other arguments
+            or (name == "where" and len(args) == 1)
+            or (tensor and in_place(function))
+        ):
+            return cls._by_torch(function, name, given, options or {})
+        return explained(ARGUMENTS, f"torch.{name}")(ours)(*args, **named)
+
+    @classmethod
+    def _by_torch(cls, function: Any, name: str, args: Any, options: Any) -> Any:
+        """Refuse a function of PyTorch that is not here."""
+        raise TypeMismatchError(f"torch.{name} of an array of Values is not supported{instead_of(name)}")
 
     @classmethod
     def of_tensor(cls, x: Any) -> Any:
@@ -103,10 +115,13 @@ class TensorWords(Many):
     def _extremes(
         self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]
     ) -> Any:
-        found = along(self, reduce, name, dim, keepdim, numpy)
-        if dim is None:
-            return found
-        return Extremes(found, partial(self.argmax if name == "max" else self.argmin, dim, keepdim))
+        if isinstance(dim, np.ndarray | Many | Value) or hasattr(dim, "detach"):  # torch.max(a, b)
+            return self.each(f"{name}imum", self, dim)
+        found = self._largest(name, reduce, dim, keepdim, numpy)
+        return found if dim is None else Extremes(found, partial(getattr(self, f"arg{name}"), dim, keepdim))
+
+    def _largest(self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: Any) -> Any:
+        return along(self, reduce, name, dim, keepdim, numpy)
 
     def amax(self, dim: Any = None, keepdim: bool = False) -> Any:
         """Return the largest number, or the largest along `dim`."""
@@ -370,6 +385,20 @@ class TensorWords(Many):
         return np.array(self.as_values().data)
 
 
+def in_place(function: Any) -> bool:
+    """Return whether a function of PyTorch changes its first argument: ``x.mul_(y)``, ``x += y``, ``x[i] = y``."""
+    name = str(getattr(function, "__name__", ""))
+    inside = name.startswith("__i") and f"__{name[3:]}" in dir(int)  # such as __iadd__, and not __invert__
+    return inside or name == "__setitem__" or (name.endswith("_") and not name.startswith("__"))
+
+
+def instead_of(name: str) -> str:
+    """Return what to write instead of a function of PyTorch, as the end of a message."""
+    plain = name.removeprefix("linalg_").removeprefix("special_")
+    said = TENSOR.get(name) or TENSOR.get(plain)
+    return f": {said}" if said else "; use its methods, or sv.nn"
+
+
 class Extremes:
     """The result of ``x.max(dim)``: the largest number of each lane, and its index in the lane.
 
@@ -491,12 +520,13 @@ def _dim_and_keepdim(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) 
 
 
 def spread(lane: Lane, correction: float) -> Value:
-    """Return the variance of the lane: squared differences from the mean, divided by the count minus `correction`."""
-    if len(lane) <= correction:
-        raise InputError(f"var divides by {len(lane)} - {correction}; give more numbers, or unbiased=False")
+    """Return the variance of the lane: squared differences from the mean, divided by the count minus `correction`.
+
+    Of too few numbers it is NaN, as in PyTorch.
+    """
     middle = functions.mean(lane)
     differences = [as_value(x) - middle for x in lane]
-    return dot(differences, differences) / (len(lane) - correction)
+    return dot(differences, differences) / max(len(lane) - correction, 0)
 
 
 def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, dim: Any) -> Any:
@@ -628,6 +658,14 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
     def as_values(self) -> Values:
         return self
 
+    def all(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
+        """Return 1 if no number is 0, else 0; or so along `dim`."""
+        return (self != 0).min(dim, keepdim, **numpy) if numpy else (self != 0).amin(dim, keepdim)
+
+    def any(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
+        """Return 1 if a number is not 0, else 0; or so along `dim`."""
+        return (self != 0).max(dim, keepdim, **numpy) if numpy else (self != 0).amax(dim, keepdim)
+
     def view(self, *shape: Any) -> Any:  # type: ignore[override]
         return np.ndarray.view(self, *shape) if shape and isinstance(shape[0], type) else self.reshape(*shape)
 
@@ -672,10 +710,8 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             return partial(self._change, own)
         return self._missing(name)
 
-    def _change(self, word: str, *args: Any, alpha: Any = None, **named: Any) -> Values:
+    def _change(self, word: str, *args: Any, **named: Any) -> Values:
         """Replace all elements by what a word computes from them, or by numbers, and return the array."""
-        if alpha is not None:
-            args = (args[0] * alpha,)
         self[...] = _GIVEN[word](*args) if word in _GIVEN else getattr(self, word)(*args, **named)
         return self
 
@@ -930,7 +966,8 @@ def _lanes(xs: Any, name: str) -> Any:
 
 
 TORCH.update(
-    stack=stack, where=partial(each, "where"),
+    stack=stack, where=partial(each, "where"), dot=product, ravel=lambda x: x.flatten(),
+    diagonal=lambda x, offset=0, dim1=0, dim2=1: x.as_values().diagonal(offset, dim1, dim2),
     **dict.fromkeys(("cat", "concat", "concatenate"), lambda rows, dim=0: cat(rows, dim)),
 )  # fmt: skip
 
@@ -943,11 +980,25 @@ def only(array: Values, what: str) -> Value:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def method(self: Any, *others: Any) -> Any:
-        return (self.each if isinstance(self, Many) else each)(name, self, *others)
+    def of_one(self: Any) -> Any:
+        return (self.each if isinstance(self, Many) else each)(name, self)
 
+    def of_two(self: Any, other: Any) -> Any:
+        return (self.each if isinstance(self, Many) else each)(name, self, other)
+
+    def of_scaled(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+        return of_two(self, other if alpha == 1 else other * alpha)
+
+    two = ("mul", "div", "minimum", "maximum", "leaky_relu")
+    method: Callable[..., Any] = of_scaled if name in ("add", "sub") else of_two if name in two else of_one
     method.__name__, method.__doc__ = name, f"{name} of each number."
     return method
+
+
+def _clip(self: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
+    """Return each number, moved into the range from `min` to `max`; None is no bound, and `out` is for NumPy."""
+    bounds = -np.inf if min is None else min, np.inf if max is None else max
+    return (self.each if isinstance(self, Many) else each)("clip", self, *bounds)
 
 
 def _assigning(name: str) -> Callable[..., Any]:
@@ -967,14 +1018,8 @@ METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos"
 IN_PLACE = frozenset((*METHODS, "clamp", "masked_fill", "pow"))
 """Words with ``_`` that change an array of Values: ``h.mul_(2)`` replaces its elements."""
 for _name in METHODS:
-    setattr(Values, _name, _method(_name))
-
-
-def _clamp(self: Any, min: Any = -np.inf, max: Any = np.inf) -> Any:
-    return self.each("clip", self, min, max)
-
-
-Values.clamp = _clamp  # type: ignore[attr-defined]
+    setattr(Values, _name, _clip if _name == "clip" else _method(_name))
+Values.clamp = _clip  # type: ignore[attr-defined]
 
 
 def _missing(array: Any) -> Any:
@@ -982,6 +1027,22 @@ def _missing(array: Any) -> Any:
     raise AttributeError
 
 
+ARGUMENTS = {
+    "dtype": "numbers are float64; omit it", "out": "a result is a new array; omit it",
+    "rounding_mode": "use a / b, or NumPy for the numbers alone, x.data // 2",
+}  # fmt: skip
+"""Arguments of PyTorch's words that words here lack."""
+
+
+def explain_words(kind: type) -> None:
+    """Let the public methods that a class defines refuse arguments in words."""
+    for name, held in list(vars(kind).items()):
+        if isinstance(held, FunctionType) and not name.startswith("_"):
+            setattr(kind, name, explained(ARGUMENTS, f".{name}()")(held))
+
+
+explain_words(TensorWords)
+explain_words(Values)
 for _name in ("repeat", "sort"):  # NumPy's methods, which PyTorch's of the same name are not
     setattr(Values, _name, property(_missing))
 _OF_ARRAYS = [name for name in (*dir(Values), *TENSOR) if name[0] != "_"]

@@ -6,6 +6,7 @@ Values. ``backward`` walks from a loss to the calls of modules, each of which kn
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, partialmethod
 from itertools import count
@@ -30,6 +31,9 @@ from .array import (
     _places,
     dimensions,
     each,
+    explain_words,
+    in_place,
+    instead_of,
     last,
 )  # fmt: skip
 from .functions import OPERATIONS
@@ -280,6 +284,36 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         real = found.dtype.kind == "f" and not steps and _has_graph([*args, *options.values()])
         return taped(found, Made((), _refused) if real else None)
 
+    @classmethod
+    def _by_torch(cls, function: Any, name: str, args: Any, options: Any) -> Any:
+        """Return what a function of PyTorch makes of the numbers; PyTorch says whether a gradient would get lost."""
+        tracked = list[bool]()
+
+        def tensor(x: Any) -> Any:
+            if isinstance(x, list | tuple):
+                return type(x)([tensor(part) for part in x])
+            if not isinstance(x, TensorWords):
+                return x
+            numbers, made = _operand(x)
+            found = sys.modules["torch"].from_numpy(np.array(numbers))
+            tracked.append(made is not None and not untracking())
+            return found.requires_grad_(tracked[-1])
+
+        given, named = tensor(tuple(args)), {key: tensor(option) for key, option in options.items()}
+        if any(tracked) and in_place(function):
+            raise TypeMismatchError(
+                f"torch.{name}: a tensor cannot keep the gradient of outputs of a batch; sv.stack([a, b]) keeps it, "
+                "and .detach() gives the numbers alone"
+            )
+        lost = any(tracked) and str(function.__module__).startswith("torch.autograd")
+        found = None if lost else function(*given, **named)
+        if lost or (any(tracked) and _has_tensor_graph(found)):
+            raise TypeMismatchError(
+                f"torch.{name} of outputs of a batch has no gradient here{instead_of(name)}; .detach() gives the "
+                "numbers alone"
+            )
+        return found
+
     def _taken(self, places: Any) -> Outputs:
         """Return the numbers at these places; a gradient goes back to where they came from."""
         flat, shape = plain(places).ravel(), self.shape
@@ -299,6 +333,12 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
 
     def __iter__(self) -> Any:
         return iter([self[i] for i in range(len(self))])
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        """One number without a graph, such as a class, may be in a set or a key of a dict."""
+        if self.ndim or self._made is not None:
+            raise TypeError(f"unhashable: outputs of the shape {self.shape}; one number is y.item()")
+        return hash(self.item())
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
         if self._made is not None:
@@ -327,29 +367,31 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         return _computed((self,), lambda x: (np.mean if mean else np.sum)(x, axis=gone, keepdims=keepdim), pulls)
 
     def amax(self, dim: Any = None, keepdim: bool = False) -> Any:
-        return self._largest("amax", dim, keepdim, {})
+        return self._largest("amax", None, dim, keepdim, {})
 
     def amin(self, dim: Any = None, keepdim: bool = False) -> Any:
-        return -(-self)._largest("amin", dim, keepdim, {})
+        return self._largest("amin", None, dim, keepdim, {})
 
-    def _largest(self, name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
+    def _largest(self, name: str, _: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
         dim, keepdim = _dim_and_keepdim(name, dim, keepdim, numpy)
         gone, shape = dimensions(self, dim, name), self.shape
         left = [d for d in range(self.ndim) if d not in gone]
         places = plain(self._own_places()).transpose(*left, *gone).reshape(*(shape[d] for d in left), -1)
         if not places.shape[-1]:
             raise InputError(f".{name}(): the shape {shape} has no numbers")
-        chosen = np.argmax(plain(self).ravel()[places], axis=-1)
+        chosen = (np.argmin if name.endswith("min") else np.argmax)(plain(self).ravel()[places], axis=-1)
         found = self._taken(np.take_along_axis(places, chosen[..., None], -1)[..., 0])
         return found.reshape([1 if d in gone else side for d, side in enumerate(shape)]) if keepdim else found
 
-    def _extremes(self, name: str, _: Any, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
-        sign = 1 if name == "max" else -1
-        if isinstance(dim, np.ndarray | Many) or hasattr(dim, "detach"):  # torch.max(a, b)
-            return self.each(f"{name}imum", self, dim)
-        found = (self if sign > 0 else -self)._largest(name, dim, keepdim, numpy) * sign
-        find = self.argmax if name == "max" else self.argmin
-        return found if dim is None else Extremes(found, partial(find, dim, keepdim))
+    def all(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
+        return self._any_or_all(np.all, dim, keepdim, numpy)
+
+    def any(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
+        return self._any_or_all(np.any, dim, keepdim, numpy)
+
+    def _any_or_all(self, find: Callable[..., Any], dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
+        dim, keepdim = _dim_and_keepdim(find.__name__, dim, keepdim, numpy)
+        return taped(find(plain(self), axis=dimensions(self, dim, find.__name__), keepdims=keepdim), None)
 
     def argmax(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:  # type: ignore[override]
         return taped(_places(np.argmax, self, dim, keepdim, numpy), None)
@@ -392,9 +434,7 @@ class Outputs(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTor
         dim, keepdim = _dim_and_keepdim("var", dim, keepdim, numpy)
         gone = dimensions(self, dim, "var")
         many = prod(self.shape[d] for d in gone)
-        if many <= less:
-            raise InputError(f"var divides by {many} - {less}; give more numbers, or unbiased=False")
-        return (self - self.mean(gone, True)).square().sum(gone, keepdim) * (1.0 / (many - less))
+        return (self - self.mean(gone, True)).square().sum(gone, keepdim) / max(many - less, 0)
 
     # ---- copies and numbers
 
@@ -512,6 +552,11 @@ def _has_graph(x: Any) -> bool:
     return x._made is not None if isinstance(x, Outputs) else isinstance(x, Value | Many)
 
 
+def _has_tensor_graph(x: Any) -> bool:
+    """Return whether PyTorch keeps a graph for a tensor, or for one in lists of them."""
+    return any(map(_has_tensor_graph, x)) if isinstance(x, list | tuple) else bool(getattr(x, "requires_grad", False))
+
+
 def _logs(x: Array, gone: tuple[int, ...]) -> Array:
     """Return ``log(sum(exp(x)))`` along dimensions, which stay with size 1; the largest number is taken out before."""
     highest = np.max(x, axis=gone, keepdims=True, initial=-np.inf)
@@ -562,6 +607,23 @@ OTHERWISE = ("cumprod", "cumsum", "prod", "roll", "select", "tril", "triu")
 """NumPy's functions that take other arguments than PyTorch's words of these names."""
 
 
+NUMBERS: dict[str, Callable[..., Any]] = {
+    "equal": np.array_equal, **{name: getattr(np, name) for name in (
+        "allclose", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "sign", "ceil", "floor", "trunc")},
+}  # fmt: skip
+"""PyTorch's words whose results have no gradient, or the gradient 0, and NumPy's functions for them."""
+
+
+def _of_numbers(name: str) -> Callable[..., Any]:
+    def found(self: Any, *args: Any, **named: Any) -> Any:
+        with np.errstate(all="ignore"):
+            made = NUMBERS[name](plain(self), *_bare(args), **_bare(named))
+        return made if isinstance(made, bool) else taped(made, None)
+
+    found.__name__, found.__doc__ = name, f"{name} of the numbers; it has no gradient."
+    return found
+
+
 def _running(name: str) -> Callable[..., Any]:
     def found(self: Outputs, dim: Any = None, **options: Any) -> Any:
         if self._made is None or untracking():  # counts, too: comparisons are no numbers for +
@@ -594,6 +656,8 @@ for _name in (
     setattr(Outputs, _name, _moving(_name))
 for _name in (*METHODS, "clamp"):
     setattr(Outputs, _name, getattr(Values, _name))
+for _name in NUMBERS:
+    setattr(Outputs, _name, _of_numbers(_name))
 for _name, _ in OPERATORS:  # y += 1 makes another array: the graph keeps the old one
     setattr(Outputs, f"__i{_name}__", partialmethod(UFUNCS[_name]))
 Outputs.view = _view  # type: ignore[method-assign,assignment]
@@ -607,6 +671,7 @@ for _name in COMPARED:
     setattr(Outputs, _name, getattr(Outputs, f"__{_name}__"))
 for _name in ("cumprod", "cumsum"):
     setattr(Outputs, _name, _running(_name))
+explain_words(Outputs)
 Outputs.prod = TensorWords.prod  # type: ignore[method-assign]
 for _name in ("repeat", "sort", "trace"):  # NumPy's methods, which have no gradient here
     setattr(Outputs, _name, property(_missing))

@@ -122,7 +122,7 @@ def test_in_place_is_seen_by_who_holds_the_array():
 
 @pytest.mark.parametrize(("attempt", "kind", "text"), [
     (lambda v: v.sum((0, 0)), InputError, "each dimension"), (lambda v: v.mean(2), InputError, "must be a dimension"),
-    (lambda v: v[:1].var(0), InputError, "unbiased=False"), (lambda v: v.softmax(None), InputError, "give dim"),
+    (lambda v: v.softmax(None), InputError, "give dim"),
     (lambda v: v.__setitem__(0, [1.0, 2.0]), InputError, r"shape \(2,\).*shape \(3,\)"),
     (lambda v: v.__iadd__(np.ones((2, 4, 3))), InputError, r"shape \(2, 4, 3\)"),
     (lambda v: v - v.max(1, keepdim=True), TypeError, r"use its \.values"),

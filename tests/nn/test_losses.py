@@ -1,6 +1,7 @@
 """Losses: PyTorch's numbers by hand and in runs, the divisor of each batch, class targets."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -194,3 +195,36 @@ def classes(targets, loss=None):
 }, globals())  # fmt: skip
 def test_targets_that_do_not_fit(refusal):
     refusal.check()
+
+
+@pytest.mark.ci
+def test_outputs_outside_0_to_1_are_refused_by_the_binary_loss_as_by_pytorchs(torch):
+    for outputs in ([[0.5], [1.5]], [[-0.1], [0.5]]):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            torch.nn.BCELoss()(torch.tensor(outputs), torch.ones(2, 1))
+        net = nn.Linear(1, 1, bias=False)
+        net.weight.data = [[1.0]]
+        with pytest.raises(InputError, match=r"between 0 and 1.*BCEWithLogitsLoss"):
+            nn.BCELoss()(net(np.array(outputs)), np.ones((2, 1)))
+
+
+SHAPES = [((5, 1), (5,)), ((5,), (5, 1)), ((5, 1), (5, 1)), ((5,), (5,)), ((1, 1), (1,))]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["MSELoss", "L1Loss", "HuberLoss", "SmoothL1Loss"])
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_a_loss_warns_where_pytorchs_would_be_another(name, shapes, torch):
+    numbers, targets = (np.random.default_rng(0).normal(size=shape) for shape in shapes)
+    net = nn.Linear(1, 1, seed=0)
+    outputs = net(numbers.reshape(-1, 1)).reshape(shapes[0])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = getattr(nn, name)()(outputs, targets).item()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = getattr(torch.nn, name)()(torch.tensor(outputs.detach().numpy()), torch.tensor(targets)).item()
+    assert bool(said) == (abs(found - theirs) > 1e-9)
+    assert all("PyTorch would broadcast both to (5, 5)" in str(one.message) for one in said)
+    same = getattr(torch.nn, name)()(torch.tensor(outputs.numpy().ravel()), torch.tensor(targets.ravel())).item()
+    assert found == pytest.approx(same, rel=1e-12)

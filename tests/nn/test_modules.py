@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -267,3 +268,34 @@ def test_a_plain_function_is_an_initialiser_and_normalisation_stays_at_one_and_z
     for norm in (net[1], net[2]):
         assert (norm.weight.data == 1).all()
         assert (norm.bias.data == 0).all()
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_an_error_with_several_arrays_says_that_they_are_one_sample_and_the_columns_are_a_batch(inner):
+    a, b = np.random.default_rng(0).normal(size=(2, 8, 1, 4, 3))
+
+    class Two(nn.Module):
+        def __init__(self):
+            self.c = nn.Conv2d(1, 2, 2, seed=0)
+
+        def forward(self, a, b):
+            return self.c(a) + self.c(b)
+
+    class Joined(Two):
+        def forward(self, x):
+            a, b = x[..., :12].view(1, 4, 3), x[..., 12:].view(1, 4, 3)
+            return self.c(a) + self.c(b)
+
+    class Outer(nn.Module):
+        def __init__(self):
+            self.two = Two()
+
+        def forward(self, a, b):
+            return self.two(a, b)
+
+    with pytest.raises(sv.errors.InputError) as caught:
+        (Outer() if inner else Two())(a, b)
+    (note,) = caught.value.__notes__
+    said = re.search(r"x = (np\.hstack.*?), and cut it.*loss = criterion\(net\(x\), y\)", note)
+    found = Joined()(eval(said[1], {"np": np, "a": a, "b": b}))
+    np.testing.assert_allclose(found[3], Two()(a[3].tolist(), b[3].tolist()).data, rtol=1e-12)

@@ -17,7 +17,9 @@ WORDS = [
     "x.addcmul_(g, g, value=0.5)", "x.addcdiv_(g, g.abs() + 1, value=-0.1)", "x.lerp_(g, 0.25)", "x.copy_(g)",
     "x.fill_(0.5)", "x.zero_()", "x.clamp_(-0.5, 0.5)", "x.mul_(0.9).add_(g, alpha=0.1)", "x.neg_()", "x.exp_()",
     "x.tolist()", "x.flatten()", "x.unsqueeze(0)", "(x > 0).sum()", "x.gt(0).double().mean()", "x.double().mean()",
-    "x.sigmoid()", "x.requires_grad", "x.argmax()", "x.device",
+    "x.sigmoid()", "x.requires_grad", "x.argmax()", "x.device", "x.sum(dim=1)", "x.mean(dim=0)", "x.std(dim=1)",
+    "x.max(dim=1).values", "x.argmax(dim=1)", "x.min(dim=0, keepdim=True)[0]", "x.prod(dim=0)", "x.cumsum(dim=1)",
+    "x.var(dim=0, unbiased=False)", "(x > 0).any(dim=1)", "x.mean(1, keepdim=True)", "x.isnan()", "x.isfinite().all()",
 ]  # fmt: skip
 
 
@@ -184,3 +186,34 @@ def test_assigning_to_outputs_without_a_graph_reaches_them():
     y[0], y[1:2], y[[2]] = 7, 8, 9
     assert y[:3].tolist() == [[7, 7], [8, 8], [9, 9]]
     assert np.cumsum(y > 7.5).tolist() == [0, 0, 1, 2, 3, 4, 4, 4]
+
+
+@pytest.mark.ci
+def test_a_buffer_knows_pytorchs_words_and_takes_a_tensor(torch):
+    def moved(kind):
+        net = kind()
+        net.register_buffer("mean", torch.zeros(4, dtype=torch.double))
+        for x in torch.linspace(-1, 1, 8, dtype=torch.double).reshape(2, 4):
+            net.mean = 0.9 * net.mean + 0.1 * x
+            net.mean.mul_(0.5).add_(x, alpha=0.25)
+        return net
+
+    ours, theirs = moved(nn.Module), moved(torch.nn.Module)
+    for net in (ours, copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        np.testing.assert_allclose(net.mean, theirs.mean, rtol=1e-12)
+        net.mean.zero_()
+        assert net.state_dict()["mean"].tolist() == [0, 0, 0, 0]
+        net.load_state_dict(theirs.state_dict())
+        np.testing.assert_array_equal(net.mean, theirs.mean)
+
+
+def test_a_buffer_may_be_set_to_outputs():
+    net = nn.Linear(3, 2, seed=0)
+    net.register_buffer("mean", np.zeros(2))
+    found = net(np.ones((4, 3))).mean(0)
+    net.mean = found
+    assert net.mean is found
+    expected = 2 * found.numpy()
+    net.mean = found.detach()
+    net.mean.mul_(2)
+    np.testing.assert_array_equal(net.state_dict()["mean"], expected)

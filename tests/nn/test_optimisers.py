@@ -9,6 +9,7 @@ import pytest
 import scalarviz as sv
 from kit.learning import OPTIMISERS
 from scalarviz import nn, optim
+from scalarviz.errors import InputError
 from scalarviz.nn import utils
 from scalarviz.optim import lr_scheduler
 
@@ -146,6 +147,17 @@ def test_an_own_optimiser_is_its_update():
         expected = expected - 0.1 / math.sqrt(t) * np.tanh(10 * m)
     np.testing.assert_allclose(w, expected, rtol=1e-13)
     np.testing.assert_allclose(mean, m, rtol=1e-13)
+
+
+def test_a_state_that_the_class_does_not_name_is_said():
+    class Forgot(SignMomentum):
+        state = ()
+
+        def update(self, w, g, state, lr, t):
+            return w - lr * g, {"buf": g}
+
+    with pytest.raises(InputError, match=r"names stand in the class: state = \('buf',\)"):
+        follow(Forgot)
 
 
 def test_a_number_that_is_set_is_used_by_all_groups_and_a_slip_is_named():

@@ -10,6 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import ScalarvizError
+from scalarviz.nn import _absent as _nn_absent
 from scalarviz.scalar import _absent
 
 NET = nn.Linear(2, 2)
@@ -119,3 +120,25 @@ def test_what_to_write_is_what_pytorch_computes(name, torch):
     names = dict(zip(OPERANDS.get(name, "x").split(), (net(x[None]) for x in given), strict=True))
     found = eval(FORMULAS[name], {"math": math, "sv": sv, "value": 1, **names})
     np.testing.assert_allclose(found.numpy()[0], expected, rtol=1e-12)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_the_loop_of_a_recurrent_layer_is_what_pytorch_computes(name, torch):
+    n_in, hidden, draw = 3, 4, np.random.default_rng(0)
+    sequence, theirs = draw.normal(size=(5, n_in)), getattr(torch.nn, name)(n_in, hidden).double()
+    said = _nn_absent.NAMES[name]
+    assert said == _nn_absent.NAMES[f"{name}Cell"]
+    loop, made = said.partition("time steps: ")[2].split(", with ")
+    names = {"sv": sv, "nn": nn, "n_in": n_in, "hidden": hidden, "h": np.zeros(hidden), "c": np.zeros(hidden)}
+    exec(made, names)
+    w, u, v, k = (p.detach().numpy() for p in theirs.parameters())
+    if name == "GRU":
+        parts = {names["a"]: (w, v), names["b"]: (u, k)}
+    else:
+        parts = {names["gates" if name == "LSTM" else "inner"]: (np.hstack([w, u]), v + k)}
+    for layer, (weight, bias) in parts.items():
+        layer.weight.data, layer.bias.data = weight, bias
+    exec(loop, names | {"sequence": sequence}, names)
+    expected = theirs(torch.tensor(sequence))[0][-1].detach().numpy()
+    np.testing.assert_allclose(names["h"].data, expected, rtol=1e-12)
