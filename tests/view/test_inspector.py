@@ -207,7 +207,7 @@ def test_the_column_adds_up_and_divides_as_printed(products, mean, listed):
         assert abs(book.rest.value - true) <= book.total.place * (listed + 2) / 2 + abs(true) * Decimal("1e-9")
     for term, printed in zip(one.terms, book.terms, strict=False):
         assert abs(Decimal(term.product).scaleb(-book.power) - printed.value) * 2 <= printed.place * Decimal("1.0001")
-        delta, factor = factors(term, printed, book.power)
+        delta, factor = factors(term.delta, term.x, printed, book.power)
         off = abs(exact(delta) * exact(factor) - printed.value)
         assert off <= abs(printed.value) * Decimal("0.02") + printed.place
     quotient, gradient = book.total.value.scaleb(book.power) / one.divisor, book.gradient

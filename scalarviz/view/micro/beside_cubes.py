@@ -39,7 +39,7 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
         return sketch
     used = caption_lines(sketch, (x, y, width, height - ROW), theme, text)
     top = y + height - ROW if height < TALL else y + used + 4
-    if top + ROW <= y + height:
+    if y + used <= top <= y + height - ROW:  # the caption is more important
         _line(sketch, (x, top, width, y + height - top), theme, said)
     return sketch
 
