@@ -50,7 +50,8 @@ def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str) -> float:
     x, y, width, height = box
     ways = [(size, wrapped(text, width, size)) for size in (17, 16, 15, 14, LABEL)]
     size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
-    narrower = (wrapped(text, share * width, size) for share in np.arange(0.5, 1.0, 0.05))
+    even = measure(text, size) / len(lines) if lines else width
+    narrower = (wrapped(text, wide, size) for wide in np.arange(1.02 * even, width, 0.05 * width))
     lines = next((way for way in narrower if len(way) == len(lines)), lines)
     for k, line in enumerate(lines):
         sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1)
