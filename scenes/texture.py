@@ -180,12 +180,10 @@ class Painter(nn.Sequential):
     """The network from a place (x, y) to its colour: waves, layers with leaky rectifiers, a sigmoid."""
 
     def __init__(self, sizes: tuple[int, ...], encoding: str, frequencies: int) -> None:
-        super().__init__(*kit.chain(sizes, partial(nn.LeakyReLU, 0.01), nn.Sigmoid()))
         wave = ENCODINGS[encoding]
-        self.waves = None if wave is None else Waves(wave, frequencies)
-
-    def forward(self, place: Any) -> Any:
-        return super().forward(place if self.waves is None else self.waves(place))
+        waves: dict[str, nn.Module] = {} if wave is None else {"waves": Waves(wave, frequencies)}
+        layers = kit.chain(sizes, partial(nn.LeakyReLU, 0.01), nn.Sigmoid())
+        super().__init__(waves | {str(k): layer for k, layer in enumerate(layers)})
 
 
 class Options(SceneOptions):

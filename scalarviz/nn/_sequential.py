@@ -46,9 +46,6 @@ class Sequential(Module):
     '0.weight[1][2]'
     """
 
-    _names: tuple[str, ...] = ()
-    """The names of modules that are not named by their index."""
-
     def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
         named = modules[0] if len(modules) == 1 and isinstance(modules[0], Mapping) else None
         for name, module in enumerate(modules) if named is None else named.items():
@@ -68,8 +65,6 @@ class Sequential(Module):
                 f"Sequential: {shown(key)} cannot name a part; a name must not be empty, contain a dot, or be an "
                 "attribute or method of Sequential"
             )
-        if not key.isdecimal():
-            self._names = (*self._names, key)
         setattr(self, key, module)
 
     def forward(self, x: Any) -> Any:
@@ -85,8 +80,8 @@ class Sequential(Module):
         setattr(self, name, module)
 
     def _chain(self) -> dict[str, Module]:
-        """Return the modules by name, in the order of calls."""
-        return {name: part for name, part in vars(self).items() if name.isdecimal() or name in self._names}
+        """Return the modules by name, in the order of calls: that in which they became attributes."""
+        return {name: part for name, part in vars(self).items() if isinstance(part, Module)}
 
     def __len__(self) -> int:
         return len(self._chain())
@@ -247,6 +242,9 @@ class Network(Sequential):
         if activation is not None:
             self.append(activation)
         self.loss = loss
+
+    def _chain(self) -> dict[str, Module]:
+        return {name: part for name, part in super()._chain().items() if name != "loss"}
 
     @property
     def layer(self) -> Linear:

@@ -260,6 +260,20 @@ class Checkpoint:
 _ENTRIES = [one.name for one in fields(Checkpoint) if one.name not in ("tensors", "optimizer_state", "rule")]
 
 
+PICTURE = "sv.view.save_png(sv.render(run), path) writes a picture"
+OTHER_FILES = {
+    **dict.fromkeys((*FORMATS, ".svg"), PICTURE),
+    ".html": "sv.Recording(run) records a run, and its save_html(path) writes a page",
+    **dict.fromkeys((".mp4", ".gif"), "sv.film(run, path) writes a film"),
+    **dict.fromkeys((".pt", ".pth"), "torch.save(net.state_dict(), path) writes a file of PyTorch's"),
+    **dict.fromkeys((".npz", ".npy"), "np.savez(path, **net.state_dict()) writes NumPy's arrays"),
+    **dict.fromkeys((".pkl", ".pickle"), "pickle.dump(net.state_dict(), file) writes a pickle"),
+    ".onnx": "run.to_onnx(path) writes the network",
+    ".svz": "sv.Recording(run, path=path) records a run",
+}
+"""Endings of files that `save` does not write, and how to write these."""
+
+
 def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
     """Write weights, optimiser state and step of `run` atomically.
 
@@ -273,12 +287,13 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
     Raises
     ------
     InputError
-        The file cannot be written, or its name ends like a picture's.
+        The file cannot be written, or its name ends like another kind of file.
     """
-    if as_path(path).suffix.lower() in (*FORMATS, ".svg", ".html", ".mp4", ".gif"):
+    suffix = as_path(path).suffix.lower()
+    if (other := OTHER_FILES.get(suffix)) is not None:
         raise InputError(
-            f"save writes weights, but {path_text(path)} ends like a picture; use a name such as 'run.safetensors', "
-            "or sv.render(run).save(...) for a picture"
+            f"save writes a run's weights and state, but {path_text(path)} ends like another kind of file; use a name "
+            f"such as 'run.safetensors'; {other}"
         )
     for name, note in mapping({} if notes is None else notes, "save: the notes").items():
         text(note, f"save: the note {shown(name)}")

@@ -1049,3 +1049,18 @@ _OF_ARRAYS = [name for name in (*dir(Values), *TENSOR) if name[0] != "_"]
 lacks(dict.fromkeys(_OF_ARRAYS, "it is one number; arrays of Values have it: x[0:1], sv.stack([a, b])"))
 _CHANGING = [f"{name}_" for name in (*METHODS, *_OF_ARRAYS, "pow")]
 lacks(dict.fromkeys(_CHANGING, "a Value keeps its number; write y = x * 2"))
+
+
+def _torch_call(function: Any, args: Any, options: Any) -> Any:
+    """Return what a function of PyTorch means for Values: they are arrays without dimensions."""
+    found = function(*_without_dimensions(args), **options)
+    return found.item_value() if isinstance(found, Values) and found.ndim == 0 else found
+
+
+def _without_dimensions(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return type(x)(map(_without_dimensions, x))
+    return values([x], ()) if isinstance(x, Value) else x
+
+
+Value.torch_call = staticmethod(_torch_call)

@@ -162,6 +162,7 @@ class Value:
     _op: Kernel | None
     _parents: tuple[Value, ...]
     numpy_call: ClassVar[Callable[..., Any]]
+    torch_call: ClassVar[Callable[..., Any]]
     """Applies a NumPy function to a Value. ``functions``, which needs Values, sets it."""
 
     def __init__(self, data: SupportsFloat, label: str = "") -> None:
@@ -365,6 +366,10 @@ class Value:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         return Value.numpy_call(ufunc, method, operands, options)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), options: Any = None) -> Any:
+        return Value.torch_call(function, args, options or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._op is not None or isinstance(self, Symbol):

@@ -462,7 +462,7 @@ class Inside:
         if stop is not None:
             under = np.array(stop.window.place.units)
             framed = {stop.window.place.stage: under[under >= 0], stop.row: np.array([stop.unit])}
-        for plate in (plate for plate in bench.layout.plates if plate.name in framed):
+        for plate in (plate for plate in bench.layout.plates if len(framed.get(plate.name, ()))):
             units = framed[plate.name]
             maps = np.flatnonzero(np.diff(units // (math.prod(plate.grid.tile) or plate.size))) + 1
             for own in np.split(units, maps):

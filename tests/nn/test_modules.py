@@ -299,3 +299,25 @@ def test_an_error_with_several_arrays_says_that_they_are_one_sample_and_the_colu
     said = re.search(r"x = (np\.hstack.*?), and cut it.*loss = criterion\(net\(x\), y\)", note)
     found = Joined()(eval(said[1], {"np": np, "a": a, "b": b}))
     np.testing.assert_allclose(found[3], Two()(a[3].tolist(), b[3].tolist()).data, rtol=1e-12)
+
+
+def test_a_sequential_calls_its_parts_in_the_order_in_which_they_became_attributes():
+    """As in PyTorch: by add_module, by assignment, and in a subclass."""
+    parts = {"fc1": nn.Linear(3, 8, seed=0), "act": nn.Tanh(), "fc2": nn.Linear(8, 2, seed=1)}
+    x = np.random.default_rng(0).normal(size=(4, 3))
+    wanted = np.asarray(nn.Sequential(*parts.values())(x))
+    added, assigned = nn.Sequential(), nn.Sequential(parts["fc1"], parts["act"])
+    for name, part in parts.items():
+        added.add_module(name, part)
+    assigned.head = parts["fc2"]
+
+    class Own(nn.Sequential):
+        def __init__(self):
+            super().__init__()
+            for name, part in parts.items():
+                setattr(self, name, part)
+
+    for net in (added, assigned, Own()):
+        assert len(net) == 3
+        np.testing.assert_array_equal(net(x), wanted)
+    assert len(nn.Network(3, 2, nn.Tanh(), loss=nn.MSELoss())) == 2

@@ -171,3 +171,31 @@ def test_messages_name_what_was_typed(text, said, torch):
 def test_what_has_no_effect_in_forward_is_to_be_omitted(text, torch):
     with pytest.raises(AttributeError, match="omit"):
         forward_of(text, torch)
+
+
+ON_NUMBERS = {
+    "sigmoid": lambda torch, h: torch.sigmoid(h.squeeze(-1)),
+    "exp and stack": lambda torch, h: torch.stack([torch.exp(h[..., 0]), h[..., 0]], -1),
+    "clamp": lambda torch, h: torch.clamp(h.squeeze(-1), -0.1, 0.1),
+    "sqrt of a square": lambda torch, h: torch.sqrt(torch.square(h.squeeze(-1)) + 1),
+}
+
+
+@pytest.mark.parametrize("name", ON_NUMBERS)
+def test_functions_of_pytorch_take_a_single_number_inside_forward(name, torch):
+    of = ON_NUMBERS[name]
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.fc = nn.Linear(3, 1, seed=0)
+
+        def forward(self, x):
+            return of(torch, self.fc(x))
+
+    net, x = Net(), np.random.default_rng(0).normal(size=(4, 3))
+    weight, bias = (torch.tensor(np.array(p.data), requires_grad=True) for p in net.parameters())
+    wanted = of(torch, torch.nn.functional.linear(torch.tensor(x), weight, bias))
+    np.testing.assert_allclose(net(x), wanted.detach().numpy(), rtol=1e-12)
+    net(x).sum().backward()
+    wanted.sum().backward()
+    np.testing.assert_allclose(net.fc.weight.grad, weight.grad.numpy(), rtol=1e-12)

@@ -6,6 +6,7 @@ rule; `tests/io` has what no file of weights can be.
 
 import base64
 import json
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -25,6 +26,7 @@ from scalarviz.io import load_tensors, save_tensors
 from scalarviz.optim import lr_scheduler
 from scalarviz.optim.lr_scheduler import described, remade
 from scalarviz.run import Run
+from scalarviz.run.state import OTHER_FILES
 
 X = np.random.default_rng(0).random((12, 3))
 KEY, SUM, FORMAT = "scalarviz.run", "scalarviz.sha256", "scalarviz.format"
@@ -277,3 +279,17 @@ def test_numbers_that_a_run_cannot_take_are_refused_by_name(name, number, dtype,
         tensors[name][0, 1] = number
     save_tensors(tmp_path / "w", tensors, {KEY: text[KEY]})
     refused(tmp_path / "w", fact, name.split("optimizer.")[-1], run=make(momentum, dtype=dtype))
+
+
+@pytest.mark.parametrize("ending", sorted(OTHER_FILES))
+def test_a_run_is_not_saved_under_the_name_of_another_kind_of_file(ending, tmp_path):
+    """The advice names a function that there is."""
+    run = make()
+    with pytest.raises(InputError, match=f"run{re.escape(ending)} ends like another kind of file") as error:
+        run.save(tmp_path / f"run{ending}")
+    function = re.search(r"'run.safetensors'; (\w+)\.([\w.]+)\(", str(error.value))
+    found = {"sv": sv, "run": run, "np": np}.get(function[1])
+    for name in function[2].split("."):
+        found = found if found is None else getattr(found, name)
+    assert found is None or callable(found)
+    assert not list(tmp_path.iterdir())

@@ -167,7 +167,7 @@ def check_delta(said: str, delta: float) -> None:
         return
     grows, shown = one(r"(?i)the loss (grows|falls) when .* rises \(δ = #\)", said)
     check_way((grows.replace("grows", "high"), shown), delta, said)
-    if must := one(r"so it must (sink|rise)", said):
+    if must := one(r"so that (?:sum|number) must (sink|rise)", said):
         assert (must[0] == "sink") == (delta > 0), said
 
 
@@ -308,7 +308,7 @@ def test_at_rest_a_picture_says_what_is_wrong_with_its_outputs(name):
         if gap := one(r"too (high|low) by #", said):
             gaps = made - np.asarray(subject.target, float)
             check_way(gap, gaps[int(np.argmax(np.abs(gaps)))], said)
-        elif share := one(r"^Class (\d+) is right and got # % of the votes", said):
+        elif share := one(r"^Class (\d+) is the right answer and got # % of the votes", said):
             wanted = np.exp(made[int(subject.target[0])]) / np.exp(made).sum()
             assert is_rounded(share[1], 100 * wanted), said
         else:
@@ -339,3 +339,16 @@ def test_a_template_can_be_filled_with_other_numbers():
     other = Caption(made.template, captions.gap_of(0.7, 0.1), made.names)
     assert other.text == "Output y is 0.70; its target is 0.10. It is too high by 0.60."
     assert Fraction(made.numbers["gap"].value) == Fraction(49, 100)
+
+
+@pytest.mark.parametrize("norm", [lambda: nn.BatchNorm2d(2), lambda: nn.GroupNorm(1, 2)])
+def test_a_norm_of_maps_has_a_picture_and_a_caption_at_each_micro_step(norm):
+    draw = np.random.default_rng(0)
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), norm(), nn.Flatten(), nn.Linear(32, 2))
+    run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1),
+                 data=(draw.normal(size=(8, 1, 6, 6)), np.arange(8) % 2))  # fmt: skip
+    run.step(2)
+    subject = subject_of(run)
+    for alone in sides(subject):
+        for at in range(1, check_walk(subject, alone=alone, some=1000) + 1):
+            assert sv.render(run, (320, 200), inside=at, whole_batch=not alone).any()

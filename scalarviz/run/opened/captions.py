@@ -183,7 +183,7 @@ def missed(output: str, value: float, target: float, *, farthest: bool) -> Capti
 def voted(output: str, share: float, *, right: bool) -> Caption:
     """Return the caption of a class beside the share that it should have."""
     kind, wanted = ("right", "100 %") if right else ("wrong", "0 %")
-    said = f"{{out}} is {kind} and got {{p}} of the votes; it should get {wanted}."
+    said = f"{{out}} is the {kind} answer and got {{p}} of the votes; it should get {wanted}."
     return Caption(said, {"p": percent(share)}, {"out": output})
 
 
@@ -205,13 +205,14 @@ def delta(target: str, value: float, *, summed: bool, samples: str = "", slope: 
 
     `slope` is that of the activation behind it, if there is one; `samples` are those of a mean.
     """
+    what = "sum" if summed else "number"
     names = {"target": f"the sum of {target}" if summed else target, "samples": samples}
     over = "over {samples}, " if samples else ""
     if value == 0:
         return Caption(f"{over}the loss does not change with {{target}}: its δ is 0.", {}, names)
     grows, must = ("grows", "sink") if value > 0 else ("falls", "rise")
     numbers = {"d": significant(value, 2)}
-    said = f"{over}the loss {grows} when {{target}} rises (δ = {{d}}), so it must {must}."
+    said = f"{over}the loss {grows} when {{target}} rises (δ = {{d}}), so that {what} must {must}."
     if slope is not None and abs(slope) < FLAT:
         flat = Caption(f"{said} The curve is nearly flat here.", numbers, names)
         return first_fitting(flat, Caption(said, numbers, names))
