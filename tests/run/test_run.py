@@ -196,13 +196,6 @@ def test_a_dtype_of_numpy_and_a_number_of_steps_with_an_exponent_mean_what_their
             run.step(wrong)
 
 
-@pytest.mark.parametrize("name", ["run.png", "run.JPG", "run.svg", "run.mp4", "run.html"])
-def test_weights_are_not_saved_under_the_name_of_a_picture(name, tmp_path):
-    with pytest.raises(InputError, match=r"weights.*sv\.render"):
-        make().save(tmp_path / name)
-    assert not any(tmp_path.iterdir())
-
-
 def test_progress_can_stop_between_chunks():
     run, seen = make(), []
     run.step(10_000, progress=lambda r: seen.append(r.steps) or r.steps < 20)

@@ -281,7 +281,7 @@ def test_numbers_that_a_run_cannot_take_are_refused_by_name(name, number, dtype,
     refused(tmp_path / "w", fact, name.split("optimizer.")[-1], run=make(momentum, dtype=dtype))
 
 
-@pytest.mark.parametrize("ending", sorted(OTHER_FILES))
+@pytest.mark.parametrize("ending", [*sorted(OTHER_FILES), ".JPG"])
 def test_a_run_is_not_saved_under_the_name_of_another_kind_of_file(ending, tmp_path):
     """The advice names a function that there is."""
     run = make()
