@@ -1,6 +1,7 @@
 """What another library trains is followed: its numbers are read where they lie, its steps are counted and recorded."""
 
 import math
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.sources.watched import Pace
+from scalarviz.run.sources.watched import ABSENT, Pace
 
 ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
 """It is always time to look: one call copies, the next one looks."""
@@ -341,3 +342,13 @@ def test_a_recording_leaves_open_what_it_does_not_know(tmp_path, every):
         assert [bool(frame.known("update").all()) for frame in frames] == (~np.isnan(updates)).tolist()
         assert np.isnan(updates[0])
         assert all(np.isfinite(frame.update).all() and not frame.computed.any() for frame in frames)
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_a_name_that_what_is_watched_lacks_says_what_to_write(name):
+    watched = sv.watch({"w": np.ones((2, 3))})
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': ") as error:
+        getattr(watched, name)
+    for function in re.findall(r"sv\.(\w+)\(", str(error.value)):
+        assert callable(getattr(sv, function))
+    assert callable(watched.update)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import attributes
 from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
 from ..callbacks import Recorder
@@ -261,6 +262,17 @@ IDLE, LONGER = 2.0, 10.0
 """A living thread is idle after IDLE seconds without an update, and LONGER times its longest pause so far."""
 
 
+ABSENT = {
+    **dict.fromkeys(("log", "report", "step"), "call update(loss=loss) after each step of your loop"),
+    **dict.fromkeys(("save", "save_html", "history", "record"),
+                    "recording = sv.Recording(watched) before the loop keeps its steps; recording.save_html(path) "
+                    "writes a page"),
+    **dict.fromkeys(("show", "live", "plot"), "use sv.show(watched, block=False)"),
+    "render": "use sv.render(watched)",
+}  # fmt: skip
+"""Names that people try, and what is said of each."""
+
+
 class Watched(Source):
     """Weights that another library trains. Make it with :func:`watch`, which says what it takes and refuses.
 
@@ -279,6 +291,9 @@ class Watched(Source):
 
     what = "what is watched"
     stages: tuple[Stage, ...] = ()
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes(ABSENT)
 
     def __repr__(self) -> str:
         done = self._counted
