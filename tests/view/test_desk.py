@@ -297,8 +297,8 @@ def test_weights_are_saved_into_a_file_that_can_be_loaded_and_layers_of_a_painte
         hand.open()
         before = hand.run.values
         hand.click("save")
-        hand.rest(lambda: any(tmp_path.glob("*.npz")))
-        (path,) = tmp_path.glob("*.npz")
+        hand.rest(lambda: any(tmp_path.glob("*.safetensors")))
+        (path,) = tmp_path.glob("*.safetensors")
         hand.run.set_weights(0, [5.0])
         hand.run.load(path)
         assert np.array_equal(hand.run.values, before)

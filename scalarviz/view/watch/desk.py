@@ -259,7 +259,7 @@ class Driving:
             return []
 
         def save(value: object, reader: Reader) -> None:
-            path = Path(f"{self._scene.name}-step-{reader.frame.step}.npz")
+            path = Path(f"{self._scene.name}-step-{reader.frame.step}.safetensors")
             self._viewer.ask_run(lambda run: run.save(path), lambda _: self._viewer.say(f"saved {path.absolute()}"))
 
         def load(value: object, reader: Reader) -> None:
