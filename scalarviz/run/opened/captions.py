@@ -8,14 +8,18 @@ multiplies or subtracts the printed numbers gets the printed result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import wraps
 from typing import ParamSpec
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .digits import EXACT, Printed, decimals, rounds_to, significant
 
+Floats = NDArray[np.float64]
 MOST = 120
 """Characters of a caption."""
 LONGEST = 40
@@ -180,10 +184,9 @@ def missed(output: str, value: float, target: float, *, farthest: bool) -> Capti
 
 
 @when_finite
-def voted(output: str, share: float, *, right: bool) -> Caption:
-    """Return the caption of a class beside the share that it should have."""
-    kind, wanted = ("right", "100 %") if right else ("wrong", "0 %")
-    said = f"{{out}} is the {kind} answer and got {{p}} of the votes; it should get {wanted}."
+def voted(output: str, share: float) -> Caption:
+    """Return the caption of the right class, and of the share that it got."""
+    said = "{out} is the right answer and got {p} of the votes; it should get 100 %."
     return Caption(said, {"p": percent(share)}, {"out": output})
 
 
@@ -223,14 +226,14 @@ def delta(target: str, value: float, *, summed: bool, samples: str = "", slope: 
 # ---- Gradients
 
 
-def adverb(gradient: float, others: Sequence[float]) -> str:
+def adverb(gradient: float, others: Floats) -> str:
     """Return how strongly a gradient acts beside those of its layer: ``", strongly"``; empty for a usual one."""
-    sizes = [abs(other) for other in others if math.isfinite(other)]
-    largest = max(sizes, default=0.0)
+    sizes = np.abs(others[np.isfinite(others)])
+    largest = float(sizes.max(initial=0.0))
     if not (largest and math.isfinite(gradient)):
         return ""
     share = abs(gradient) / largest
-    if share >= TIE and sum(size >= TIE * largest for size in sizes) == 1 and len(sizes) > 1:
+    if share >= TIE and np.sum(sizes >= TIE * largest) == 1 and len(sizes) > 1:
         return ", the most of its layer"
     named = ((STRONG, ", strongly"), (CLEAR, ""), (LITTLE, ", a little"), (0.0, ", but hardly"))
     return next(words for least, words in named if share >= least)
@@ -251,7 +254,7 @@ class Cause:
 
 
 @when_finite
-def gradient(cause: Cause, others: Sequence[float]) -> Caption:
+def gradient(cause: Cause, others: Floats) -> Caption:
     """Return the caption of a gradient that is one product δ · x; `others` are all gradients of its layer."""
     value, x = cause.delta * cause.x, cause.x
     names, numbers = {"source": cause.source, "target": cause.target}, dict[str, Printed]()
@@ -278,7 +281,7 @@ def gradient(cause: Cause, others: Sequence[float]) -> Caption:
 
 
 @when_finite
-def slope(value: float, others: Sequence[float], over: str, *, bias: bool = False) -> Caption:
+def slope(value: float, others: Floats, over: str, *, bias: bool = False) -> Caption:
     """Return the caption of a gradient that joins several products; `over` says of what: ``"over 1,024 colours"``."""
     thing, names = "bias" if bias else "weight", {"over": over}
     if value == 0:
@@ -305,12 +308,13 @@ def update(before: float, after: float, gradient: float, rate: float | None, why
         return first_fitting(*(Caption(way, stays, names) for way in ("it stays at {a}{why}.", "it stays at {a}.")))
     numbers = _moved(before, after)
     verb = "rises" if after > before else "sinks"
-    move = f"it {verb} by {{move}}, from {{a}} to {{b}}"
+    to = " to {b}" if "b" in numbers else ""
+    move = f"it {verb} by {{move}}, from {{a}}{to}"
     if why:
         return first_fitting(Caption(f"{move}: {{why}}.", numbers, {"why": why}), Caption(f"{move}.", numbers))
     if trial:
         return Caption(
-            f"a trial: it {verb} by {{move}} to {{b}}, then goes back. The whole batch makes the real step.", numbers
+            f"a trial: it {verb} by {{move}}{to}, then goes back. The whole batch makes the real step.", numbers
         )
     if (after - before) * gradient > 0:
         asks = "rise" if gradient < 0 else "sink"
@@ -332,10 +336,13 @@ def update(before: float, after: float, gradient: float, rate: float | None, why
 
 
 def _moved(before: float, after: float) -> dict[str, Printed]:
-    """Return a weight before and after and the size of its move, true as printed; the move has two digits or more."""
+    """Return a weight before and after and the size of its move, true as printed; the move has two digits or more.
+
+    Without the weight after it, if too many decimals would tell the two apart.
+    """
     move = abs(after - before)
     for places in range(2, LEAST):
         a, b, by = decimals(before, places), decimals(after, places), decimals(move, places)
         if by.value >= 10 * by.place and abs(a.value - b.value) == by.value:
             return {"a": a, "b": b, "move": by}
-    return {"a": significant(before, 4), "b": significant(after, 4), "move": significant(move, 2)}
+    return {"a": significant(before, 4), "move": significant(move, 2)}

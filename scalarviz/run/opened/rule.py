@@ -22,6 +22,8 @@ from .passes import StepData
 
 HYPER = ("lr", "t", "clip")
 """Names of the rule's numbers: the learning rate, the step, and the factor of clipping."""
+PLAIN = f"w {MINUS} lr · g"
+"""The formula of plain gradient descent; its numbers fit on one line."""
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
 _BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5

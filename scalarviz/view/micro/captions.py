@@ -1,4 +1,4 @@
-"""`caption_of`: the caption of each micro-step, from the numbers of a walk and the names on the screen."""
+"""`Captions`: the caption of each micro-step, from numbers of a walk and names on the screen; and the one at rest."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...run.opened import captions
 from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named
 from ...run.opened.micro import MicroStep, call_told, counted, module_path
+from ...run.opened.rule import PLAIN
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 SLOPES = {"sigmoid": lambda y: y * (1 - y), "tanh": lambda y: 1 - y * y}
 """Slopes of activations, from their outputs."""
-PLAIN = "w \N{MINUS SIGN} lr · g"
-"""The formula of plain gradient descent."""
 FUNCTIONS = {"relu": "ReLU", "sigmoid": "sigmoid", "tanh": "tanh"}
 
 
@@ -50,7 +49,7 @@ def missed(subject: Subject, outputs: Floats, targets: Floats) -> Caption | None
         with np.errstate(all="ignore"):  # a run that diverged
             shares = np.exp(outputs - outputs.max())
             shares /= shares.sum()
-        return captions.voted(output_name(subject, int(targets[0])), float(shares[int(targets[0])]), right=True)
+        return captions.voted(output_name(subject, int(targets[0])), float(shares[int(targets[0])]))
     return None
 
 
@@ -214,12 +213,11 @@ class Captions:
             return Caption("{about} with a share of {p}.", {"p": share}, {"about": about})
         return captions.number(named(f"{said}, {about}"), step.value, samples=self._samples)
 
-    def _layer(self, tensor: Tensor) -> list[float]:
+    def _layer(self, tensor: Tensor) -> Floats:
         """Return all gradients of a weight's layer, with its biases."""
         stage = next((s for s in self._subject.stages if tensor in (s.weight, s.bias)), None)
         tensors = [tensor] if stage is None else [t for t in (stage.weight, stage.bias) if t is not None]
-        spans = (slice(t.start, t.start + t.size) for t in tensors)
-        return [x for span in spans for x in self._opened.gradient[span].tolist()]
+        return np.concatenate([self._opened.gradient[t.span] for t in tensors])
 
     def _of_gradient(self, index: int) -> Caption:
         opened, tensor = self._opened, tensor_of(self._subject, index)

@@ -26,7 +26,7 @@ from ...run.opened.digits import (
     sides_of,
 )
 from ...run.opened.micro import PHASES
-from ...run.opened.rule import Line
+from ...run.opened.rule import PLAIN, Line
 from ..ink.text import chip_text, delta_text
 from ..panels.drawer import OpenedStep
 from .light import Stop, Sums
@@ -221,7 +221,7 @@ def product_formula(letters: str, a: float, b: float, result: float, *, violet: 
 
 def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
     """Return the optimiser's rule with its numbers, the new weight first; plain SGD is true as printed."""
-    if len(lines) == 1 and lines[0].formula == "w − lr · g":
+    if len(lines) == 1 and lines[0].formula == PLAIN:
         left, equals, result = sides_of(descent(before, lr, gradient, lines[0].result))
         rest, times, g = left.rpartition(" × ")
         words = Word(rest), Word(times, "dim"), Word(g, "violet"), Word(equals, "dim"), Word(result, bold=True)

@@ -29,7 +29,7 @@ from ...run.opened.digits import (
 )
 from ...run.opened.opened import Along
 from ...run.opened.passes import Terms
-from ...run.opened.rule import Update
+from ...run.opened.rule import PLAIN, Update
 from ...run.run import Run
 from ...scalar.emit import float16
 from ..ink.text import figure
@@ -192,9 +192,6 @@ def _scale(products: list[float], total: float) -> tuple[int, int]:
         digits = max(digits, 2 - (math.floor(math.log10(abs(total))) - power))
     return power, min(max(digits, 0), 6)
 
-
-PLAIN = f"w {MINUS} lr · g"
-"""The formula of plain gradient descent; its numbers fit on one line."""
 
 # ---- Where the gradient of the last step came from and how the step used it, as equations true as printed.
 

@@ -14,6 +14,7 @@ from ...run.core.frame import Frame
 from ...run.opened.digits import Printed, factor, factors, signed, significant
 from ...run.opened.equations import DIGITS
 from ...run.opened.opened import Along
+from ...run.opened.rule import PLAIN
 from ...run.source import Abilities
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
@@ -25,7 +26,7 @@ from ..ink.widgets import Entry, button, wrapped
 from ..panels.drawer import batch_of, coming_words, loss_words, update_names
 from ..shown.names import Selection, parts_of, tensor_of, who
 from ..shown.subject import Subject
-from .account import PLAIN, Account, Explanation, Lines, Term, ledger_of
+from .account import Account, Explanation, Lines, Term, ledger_of
 
 # ---- The sections of the inspector, drawn from top to bottom; each clickable place keeps its meaning.
 
