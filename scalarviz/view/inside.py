@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from ..run.opened.digits import product
 from ..run.questions.ranges import Range, extent
-from .ink.boxes import LABEL, WantedPanel
+from .ink.boxes import ABOUT, LABEL, WantedPanel
 from .ink.sketch import Box, Point, Sketch, Spot, contains, meet, rgba, spot_at
 from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import get_map, rgb
 from .micro import beside_cubes
 from .micro.beside_cubes import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL
 from .micro.light import HALF, SINKS, Stop, dark, dimmed, height_scale, height_words, whose_deltas
-from .micro.on_cubes import SECOND, CubeTexts, RowPlace, delta_boxes, delta_chips, row_chips, row_places
+from .micro.on_cubes import SECOND, CubeTexts, RowPlace, covers_sums, delta_boxes, delta_chips, row_chips, row_places
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 from .notes.placer import HIGH as CHIP
@@ -123,6 +123,9 @@ class Inside:
             return []
         high = beside_cubes.height_of(step, self._bench.subject) + TALL * self._bench.spread
         others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # show it too
+        if self._bench.theme.presenter:  # the deltas stand beside the cubes
+            own = SWITCH if others else beside_cubes.height_of(step, self._bench.subject, explained=False)
+            return [WantedPanel(INSIDE, own, worth=ABOUT + 1, first=True)]
         return [WantedPanel(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
@@ -376,8 +379,11 @@ class Inside:
 
     @property
     def reached(self) -> Mapping[str, Bools] | None:
-        """Masks of the numbers that the forward pass has reached, by row."""
-        return None if self.micro_step is None else self.micro_step.reached
+        """Masks of the numbers that the forward pass has reached, by row, but for sums below the chip of a delta."""
+        step, flow, boxes = self.micro_step, self._bench.scenery.flow, self._parts()[1]
+        if step is None or step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
+            return None if step is None else step.reached
+        return {**step.reached, self._sums: step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
 
     @property
     def mean(self) -> bool:
@@ -396,6 +402,11 @@ class Inside:
         reached = self.micro_step.reached
         there = {name: row for name, row in frame.activations.items() if np.any(reached.get(name, True))}
         return replace(frame, activations=there, dead={name: ~own for name, own in reached.items()})  # these are unsaid
+
+    @property
+    def _sums(self) -> str:
+        """The stage of a single layer's sums."""
+        return next(stage.name for stage in self._bench.subject.stages if stage.weight is not None)
 
     def row_deltas(self) -> dict[str, Floats]:
         """Return the deltas of the rows that are drawn."""
@@ -576,9 +587,9 @@ class Inside:
             sketches.append(faces.sketch(step.cube_texts, bench.colouring, one=self._single_line))
         flow = bench.scenery.flow
         if flow is not None:
-            sums = next(s.name for s in bench.subject.stages if s.weight is not None)
             if boxes is not None and step.phase in (BACKWARD, GRADIENTS, UPDATE):
-                sketches.append(delta_chips(flow.rows, boxes, bench.theme, step.deltas[sums], mean=step.shows_means))
+                come = step.deltas[self._sums]
+                sketches.append(delta_chips(flow.rows, boxes, bench.theme, come, mean=step.shows_means))
         else:
             chosen = self.delta_range or Range.symmetric(1.0, "symlog")
             own = {name: np.where(there, step.frame.activations[name], np.nan)

@@ -1,8 +1,8 @@
 """The places of all parts: the grid of 1280x720, and how other sizes follow from it.
 
-A picture larger than the grid scales everything; a smaller one keeps the type size (never below 13 px) and leaves out
-what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right, narrow ones
-in a block at the bottom; without room for either, the scene's main panel is small beside the cubes.
+A picture larger than the grid has larger type and more room; a smaller one keeps the type size (never below 13 px) and
+leaves out what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right,
+narrow ones in a block at the bottom; without room for either, the scene's main panel is small beside the cubes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...run.scene.scene import SIDES
 from .sketch import Box, meet
 
 MARGIN = 24
-COLUMN = 304  # width of the side column
+COLUMN, HALL_COLUMN = 304, 256  # width of the side column; for a presenter, whose cubes matter more
 GAP = 30  # between sections
 HUD, ONE_LINE = 84, 58  # top of the cubes below the HUD; below a single line
 TWO_LINES = 52  # height of the HUD with both
@@ -47,6 +47,7 @@ _SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter: below, sums an
 _SPACE = 24  # pixels between panels one above the other
 _SCENE_LEAST = (380, 240)
 _BESIDE_LEAST = 200  # least width of a panel beside others in a block
+_ROOMY = 1.5**0.5  # how much more room than the grid a large picture has, in each direction
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # least logical width of a picture with a column
 
 
@@ -86,6 +87,7 @@ class Places:
     keys: float | None = None  # baseline of the line of keys
     more: Box | None = None  # line about panels left out, in the margin below the panels
     time: Box | None = None  # the time bar
+    column: float = COLUMN  # width of the side column, if there is one
     legend: Box | None = None  # legends at the foot of the column; None: they are in the strip
     low: bool = False  # whether texts leave more room to the cubes
     yields: bool = False  # whether panels beside the cubes give way to the cubes' own labels
@@ -123,10 +125,11 @@ def arrange(
     """
     wide, high = size
     zoom, least = (PRESENTER, _COLUMN_FROM_PRESENTER) if presenter else (1.0, _COLUMN_FROM)
-    across = wide / (zoom * max(1.0, min(wide / 1280, high / 720)))
+    across = wide / (zoom * _enlarged(min(wide / 1280, high / 720), room=not presenter))
+    own = HALL_COLUMN if presenter else COLUMN
     column = bool(wanted) and wide >= high * 0.98 and across >= least
     grid = (1280, 720) if column or wide >= high else (720, 1080)
-    scale = zoom * max(1.0, min(wide / grid[0], high / grid[1]))
+    scale = zoom * _enlarged(min(wide / grid[0], high / grid[1]), room=not presenter)
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
     # one line above; keys share the margin unless it tells of panels without room
@@ -149,8 +152,8 @@ def arrange(
     below += bar + 2 if bar else 0  # the line of keys moves nearer to it
     edge, left, right, bottom, asked = width, 0.0, width, float(height - MARGIN), dict[str, Box]()
     if column:
-        edge, foot = width - MARGIN - COLUMN, LEGENDS + _SPACE if spread else 0.0
-        panels = _column((edge, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
+        edge, foot = width - MARGIN - own, LEGENDS + _SPACE if spread else 0.0
+        panels = _column((edge, MARGIN, own, height - 2 * MARGIN - foot), wanted)
     elif panels := _block(wanted, width, height, height - top - below - MARGIN):
         bottom = min(box[1] for box in panels.values()) - GAP
     elif wide >= high:
@@ -169,12 +172,20 @@ def arrange(
         hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if short else TWO_LINES) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=(height - 8 if shared else height - 7 if presenter else bottom - 4) if keys else None,
-        more=(foremost, height - MARGIN + 2, min(COLUMN, width - MARGIN - foremost), MARGIN - 6),
+        more=(foremost, height - MARGIN + 2, min(own, width - MARGIN - foremost), MARGIN - 6),
         low=low and hud,
-        legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
+        column=own, legend=(width - MARGIN - own, height - MARGIN - LEGENDS, own, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
         yields=len(panels) < len(asked), limit=foremost - 8 if shared and len(panels) < len(asked) else None,
     )  # fmt: skip
+
+
+def _enlarged(times: float, *, room: bool) -> float:
+    """Return the scale of a picture that is `times` as large as the grid.
+
+    With `room` the first half more gives one half of it to the type, and the other to cubes and panels.
+    """
+    return max(1.0, times / _ROOMY if room and times > _ROOMY**2 else times**0.5 if room else times)
 
 
 def _beside_cubes(
@@ -330,11 +341,11 @@ def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box,
 def column_of(places: Places) -> Box | None:
     """Return the side column as far as panels fill it; None in a picture without one."""
     x, _, width, _ = places.scene
-    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
+    boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == places.column]
     if not boxes or len(boxes) < len(places.panels):
         return None
     top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
-    return boxes[0][0], top, COLUMN, bottom - top
+    return boxes[0][0], top, places.column, bottom - top
 
 
 def uncovered(places: Places, box: Box | None) -> dict[str, Box]:

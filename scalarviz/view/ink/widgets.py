@@ -48,7 +48,7 @@ LEADING = 1.25
 def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str) -> float:
     """Write a caption in lines of about one length, in the largest type that fits; return the height used."""
     x, y, width, height = box
-    ways = [(size, wrapped(text, width, size)) for size in (17, 16, 15, 14, LABEL)]
+    ways = [(size, wrapped(text, width, size)) for size in (20, 18, 17, 16, 15, 14, LABEL)]
     size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
     even = measure(text, size) / len(lines) if lines else width
     narrower = (wrapped(text, wide, size) for wide in np.arange(1.02 * even, width, 0.05 * width))

@@ -441,11 +441,13 @@ def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[
 # ---- The whole side column.
 
 
-def height_of(step: MicroStepView, subject: Subject) -> float:
-    """Return the height of the switch and of all that stands below it."""
-    high = SWITCH + 18.0
+def height_of(step: MicroStepView, subject: Subject, *, explained: bool = True) -> float:
+    """Return the height of the switch and of all below it; unless `explained`, only of the swatches."""
+    high = SWITCH + 18.0 * explained
     if subject.sample.colours and subject.probe is not None:
         high += _SWATCHES + _GAP
+    if not explained:
+        return high
     if step.table:
         return high + 27 + _ROW * (len(step.table) + 1)
     return high + 54 + 20 * len(step.outputs) if step.outputs else high

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +27,11 @@ Floats = NDArray[np.floating]
 
 # ---- Two lines on a cube: how its number is made, and the number; with little room only the number.
 
-_ABOVE, _BELOW, _LOW = 13, (17, 16, 15, 14, 13), 13
-_TWO = 44.0  # pixels of a face from top to bottom that hold two lines
+_BELOW = (20, 18, 17, 16, 15, 14, 13)  # sizes of type
+_TWO, _LINES = (
+    40.0,
+    2.6,
+)  # pixels of a face from top to bottom that hold two lines: at least, and per size of the lower one
 _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
 
 
@@ -57,8 +60,9 @@ class CubeTexts:
             for element, face in ((k, face) for k, face in own.items() if seen[k]):
                 (x, y), ink = centres[element], text_colour(colours[element])
                 if two:
-                    sketch.text(x, y - 3, face.above, _ABOVE, ink, anchor="middle")
-                below, down = (face.below, 15) if two else (_bare(face.below, self._room[plate.name][0]), 0.357 * size)
+                    sketch.text(x, y - 0.2 * size, face.above, _above(size), ink, anchor="middle")
+                room = self._room[plate.name][0]
+                below, down = (face.below, 0.88 * size) if two else (_bare(face.below, room), 0.357 * size)
                 sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle")
         return sketch
 
@@ -77,22 +81,30 @@ class CubeTexts:
     def _form(self, plate: Plate, faces: Mapping[int, CubeText], *, one: bool) -> tuple[bool, int, bool] | None:
         """Return whether there are two lines, the number's size, whether it is bold; None without room."""
         wide, high = self._room[plate.name]
-        above = max(measure(face.above, _ABOVE) for face in faces.values())
-        if not one and high >= _TWO and above + _AIR <= wide:
-            below = max((face.below for face in faces.values()), key=lambda text: measure(text, 17, True))
-            size = next((s for s in _BELOW if measure(below, s, True) + _AIR <= wide), 0)
-            if size:
+
+        def widest(texts: Iterable[str]) -> str:
+            return max(texts, key=lambda text: measure(text, LABEL, True))
+
+        above, below = widest(face.above for face in faces.values()), widest(face.below for face in faces.values())
+        for size in () if one else _BELOW:
+            lines = max(measure(above, _above(size)), measure(below, size, True))
+            if max(_LINES * size, _TWO) <= high and lines + _AIR <= wide:
                 return True, size, True
-        bare = max((_bare(face.below, wide) for face in faces.values()), key=lambda text: measure(text, 17, True))
-        sizes = [(s, True) for s in _BELOW] + [(_LOW, False)]
+        bare = widest(_bare(face.below, wide) for face in faces.values())
+        sizes = [(s, True) for s in _BELOW] + [(LABEL, False)]
         fitting = [(s, bold) for s, bold in sizes if measure(bare, s, bold) + _CLOSE <= wide and s + 4 <= high]
         return (False, *fitting[0]) if fitting else None
+
+
+def _above(size: int) -> int:
+    """Return the size of the line above a number of this size."""
+    return max(LABEL, size - 4)
 
 
 def _bare(text: str, wide: float) -> str:
     """Return the number alone; a new weight gets fewer decimals if there is no room for all."""
     said = text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
-    while text.startswith("w' ") and measure(said, _LOW) + _CLOSE > wide and len(said.partition(".")[2]) > 1:
+    while text.startswith("w' ") and measure(said, LABEL) + _CLOSE > wide and len(said.partition(".")[2]) > 1:
         digits = len(said.partition(".")[2]) - 1
         said = number(float(text[3:].replace(MINUS, "-").replace(",", "")), digits, signed=True)
     return said
@@ -122,9 +134,14 @@ def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
 
 
+def covers_sums(rows: Rows, boxes: list[Box]) -> bool:
+    """Return whether the chips of the deltas take the places of the sums."""
+    return boxes[0][1] + boxes[0][3] / 2 == rows.edge(0, "output", 0)[1]
+
+
 def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool) -> Sketch:
     """Return the chips of the deltas that are known (NaN: not yet); `mean`: each is one over a batch."""
-    sketch = Sketch()
+    sketch = Sketch(over=True)
     for row, (box, delta) in enumerate(zip(boxes, deltas, strict=True)):
         if delta != delta:
             continue
@@ -133,9 +150,13 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
             x, wide = x + 14, wide - 14
         turn, ay = rows.edge(row, "output", 0)
         middle, ink = y + high / 2, hue(theme, MINUS * int(delta < 0))
-        if middle == ay:  # the number stands in the sentence alone
+        if middle == ay:  # no room below: it takes the place of the sum
             (column, (_, chip)), *_ = rows.columns.items()
-            sketch.rect(rows.edge(row, column, -1)[0], y, chip, high, radius=6, stroke=ink, border=2.4)
+            wide = max(chip, measure(f"δ {_WIDEST}", LABEL, True) + 6)
+            x = rows.edge(row, column, 1)[0] - wide
+            said = Bound("delta", row, "delta", "δ ")
+            sketch.rect(x, y, wide, high, radius=6, fill=mixed(ink, theme.panel, 0.2), stroke=ink, border=2.4)
+            sketch.number(x + wide / 2, middle + 4.7, float(delta), said, LABEL, theme.text1)
             continue
         sketch.line((turn, ay + CHIP / 2), (turn, middle), ink, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), ink, 1.4)

@@ -323,7 +323,7 @@ class TroubleNotes:
 
 # ---- The value printed on each cube of a small net, in a readable colour.
 
-_SIZES = (22, 20, 18, 16, 15, 14, 13)
+_SIZES = (20, 18, 16, 15, 14, 13)
 WIDEST = {"decades": "+0.0e\N{MINUS SIGN}0", "brief": "+0.00", "cube": "+0.00", "tenths": "+0.0"}
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 

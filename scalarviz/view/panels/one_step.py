@@ -20,7 +20,7 @@ from ...run.questions.ranges import Range, extent, weight_extent
 from ...run.source import Moment, Source
 from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
-from ..ink.boxes import ABOUT, LABEL
+from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.sketch import Box, Cached, Sketch
 from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Colormap, Theme, get_map, mixed
@@ -139,9 +139,13 @@ class Numbers(NamedTuple):
 
 
 _HEAD, _LARGEST = 44.0, 334.0
-_MODEL, _GRADIENT, _WIDE = 98.0, 184.0, 78.0
-"""Left edges of the numbers of both trees, and their largest width, in a column."""
+_PLACES = (98 / COLUMN, 184 / COLUMN, 78 / COLUMN)
+"""Left edges of the numbers of both trees, and their largest width, as shares of a column."""
 PASSES = {3: "first pass: along the chain", 4: "second pass: the leaves"}
+
+
+def _places(width: float) -> tuple[float, ...]:
+    return tuple(share * width for share in _PLACES)
 
 
 class TreeDrawer(Drawer[GradientTree]):
@@ -190,14 +194,15 @@ class TreeDrawer(Drawer[GradientTree]):
         *, one: bool = False,
     ) -> Sketch:  # fmt: skip
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
+        left, right, wide = _places(width)
         title_of(sketch, box, theme, self.panel.title, note)
         scales = self._scales(frame, rows)
         self._numbers = []
-        sketch.text(x + _MODEL, y + 31, f"±{short(scales[0].high)}", LABEL, theme.text3)
-        draw_bar(sketch, (x + _MODEL, y + 35, _WIDE - 6, 4), get_map("weight", theme))
+        sketch.text(x + left, y + 31, f"±{short(scales[0].high)}", LABEL, theme.text3)
+        draw_bar(sketch, (x + left, y + 35, wide - 6, 4), get_map("weight", theme))
         if any(row.gradient is not None for row in rows):
-            sketch.text(x + _GRADIENT, y + 31, f"±{short(scales[1].high)}, log", LABEL, theme.text3)
-            draw_bar(sketch, (x + _GRADIENT, y + 35, _WIDE - 6, 4), get_map("gradient", theme))
+            sketch.text(x + right, y + 31, f"±{short(scales[1].high)}, log", LABEL, theme.text3)
+            draw_bar(sketch, (x + right, y + 35, wide - 6, 4), get_map("gradient", theme))
             sketch.text(x + width, y + 31, "norm", LABEL, theme.text3, anchor="right")
         top, spine = y + _HEAD, []
         for number, row in enumerate(rows):
@@ -223,6 +228,7 @@ class TreeDrawer(Drawer[GradientTree]):
 
     def _row(self, sketch: Sketch, box: Box, row: Row, scales: tuple[Range, Range], loss: float, *, one: bool) -> None:
         theme, (x, y, width, height) = self.ground.theme, box
+        left, right, wide = _places(width)
         middle = y + LINE / 2
         indent = 16.0
         if row.deep:
@@ -232,13 +238,13 @@ class TreeDrawer(Drawer[GradientTree]):
         else:
             sketch.disc(x + 4, middle, 3.5, theme.text2 if row.stage not in ("input", "loss") else theme.text3)
         ink = theme.text2 if row.deep else theme.text1
-        end = _MODEL if row.deep else _GRADIENT
+        end = left if row.deep else right
         sketch.text(x + indent, middle + 4.5, cut(row.name, end - indent - 6), LABEL, ink)
         if row.stage == "loss" and loss == loss:
-            sketch.text(x + _MODEL, middle + 4.5, loss_text(loss), LABEL, theme.text1)
-            after = x + _MODEL + measure(loss_text(loss), LABEL) + 10
+            sketch.text(x + left, middle + 4.5, loss_text(loss), LABEL, theme.text1)
+            after = x + left + measure(loss_text(loss), LABEL) + 10
             sketch.text(after, middle + 4.5, cut(self._when, x + width - after), LABEL, theme.text3)
-        model, gradient = (x + _MODEL, y, _WIDE, height), (x + _GRADIENT, y, _WIDE, height)
+        model, gradient = (x + left, y, wide, height), (x + right, y, wide, height)
         of_gradient = "its gradient" if row.deep else "gradient by this output"
         for place, numbers, scale, quantity, what in (
             (model, row.values, scales[0], "weight", "of the model"),

@@ -482,8 +482,10 @@ class Column:
         """Return the wanted panels, those of this page first; with `spread`, some may draw among the cubes.
 
         Normally these are the panel that best shows what is learnt, and the loss; `inside` an opened step, also the
-        panels that show it. Another page has all panels with equal worth; if only one has room, it has the most.
+        panels that show it. A presenter has those of some worth, small rather than left out, and no loss. Another page
+        has all panels with equal worth; if only one has room, it has the most.
         """
+        hall = self._ground.theme.presenter and not self._ground.shows_all
 
         def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # after the column's own panels
@@ -494,12 +496,14 @@ class Column:
             first = d.first or (inside and d.within > 0)
             height = (d.spread if spread else None) or d.height
             height = max(height, d.within) if spread and inside and d.spread else height
-            if spread and inside and not d.within and d.most > height:  # shrink it rather than drop it
+            if (hall or (spread and inside and not d.within)) and d.most > height:  # shrink it rather than drop it
                 height = d.least or height
             return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
+        if hall and least:
+            return [panel for panel in every if panel.worth >= TELLS]
         least = min(least, TELLS) if inside else least
         return every if self._ground.shows_all else [panel for panel in every if panel.worth >= least or panel.first]
 

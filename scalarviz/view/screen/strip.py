@@ -207,6 +207,7 @@ class Strip:
         x, y, width, height = box
         alone = selected is not None or beside is not None
         own = legend_width(width) if beside is None else beside
+        own = min(own, _PLAIN) if self._theme.presenter else own
         if not own or (selected is not None and not room_beside(width)):
             return []
         sketches, left = list[Sketch](), width - own - GAP
@@ -335,7 +336,7 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -
     if not theme.presenter and measure(scale.title, TITLE, True) + 16 + measure(scale.note, LABEL) <= width:
         sketch.text(x + width, baseline, scale.note, LABEL, theme.text3, anchor="right")
     top = baseline + 20
-    if len(scale.marks):
+    if len(scale.marks) and not theme.presenter:
         at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5
         starts, ends = (np.stack([at, np.full_like(at, top - above)], 1) for above in (7, 2))
         sketch.lines(starts, ends, theme.text2, 1.2)
