@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import html
 import os
 import select
 import signal
@@ -106,15 +107,18 @@ def titled(name: str) -> str:
     return f"scalarviz: {name}"
 
 
-def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "") -> None:
-    """Show the frame of the window that this process will open; do nothing if it cannot open one."""
+def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "", *, about: str = "") -> None:
+    """Show the frame of the window that this process will open, with its name and what it is `about`.
+
+    Do nothing if it cannot open one.
+    """
     probe = WindowProbe()
     if _loaded(probe):
         return
     kind = import_module(f"{probe.binding}.QtWidgets").QApplication
     application = kind.instance() or kind([""])
     survive_lost_display(application)
-    frame, start = _framed(name, size, look), time.perf_counter()
+    frame, start = _framed(name, size, look, about), time.perf_counter()
     frame.show()
     _early.append((application, frame))
     _listen(application)
@@ -158,7 +162,7 @@ def close_early() -> None:
             frame.hide()
 
 
-def _framed(name: str, size: tuple[int, int], look: str) -> Any:
+def _framed(name: str, size: tuple[int, int], look: str, about: str = "") -> Any:
     binding = WindowProbe().binding
     gui, widgets = (import_module(f"{binding}.{part}") for part in ("QtGui", "QtWidgets"))
     form = gui.QSurfaceFormat()  # a context only paints into windows of its own format
@@ -176,7 +180,9 @@ def _framed(name: str, size: tuple[int, int], look: str) -> Any:
     frame.escape.setKeys([gui.QKeySequence(keys) for keys in ("Escape", "Ctrl+Q")])
     # without a widget of this kind, a desktop would make the window anew for the one that will draw
     import_module(f"{binding}.QtOpenGLWidgets").QOpenGLWidget(frame).hide()
-    label, stack = widgets.QLabel(name), widgets.QStackedLayout(frame)
+    words = f'<p>{html.escape(name)}</p><p style="font-size: 18px">{html.escape(about)}</p>'
+    label, stack = widgets.QLabel(words), widgets.QStackedLayout(frame)
+    label.setWordWrap(True)
     font = label.font()
     font.setPixelSize(28)
     label.setFont(font)

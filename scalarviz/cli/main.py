@@ -22,7 +22,7 @@ from .. import display
 from ..errors import ExpressionError, ScalarvizError, listing
 from .console import fail, say, tell, unwritable, usable
 from .interrupt import INTERRUPTED, MESSAGE
-from .scene_files import scene_files, scene_names
+from .scene_files import scene_files, scene_names, summary_of
 
 HELP_ALL = "--help-all"
 """Flag that also shows the flags that ``--help`` leaves out."""
@@ -243,7 +243,9 @@ def early_frame(arguments: Sequence[str]) -> Iterator[None]:
     """
     try:
         if display.has_display() and (name := window_name(arguments)):
-            display.open_early(name, _size(_flag_value(arguments, "--size")), _flag_value(arguments, "--theme"))
+            size, look = _size(_flag_value(arguments, "--size")), _flag_value(arguments, "--theme")
+            scene = scene_files().get(name)
+            display.open_early(name, size, look, about="" if scene is None else summary_of(scene))
         yield
     finally:
         display.close_early()

@@ -527,9 +527,10 @@ class Workbench:
             sketches += self.strip.foot(self.places.legend, frame, marks, inside.about)
         elif self.places.strip is not None and inside.micro_step is None:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
+            captions = self.subject.purpose if self.theme.presenter else "", caption_at_rest(self.subject, frame).text
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked(),
-                                            caption=caption_at_rest(self.subject, frame).text)  # fmt: skip
+                                            caption=" ".join(filter(None, captions)))  # fmt: skip
         loss, one = inside.loss(frame), not inside.mean
         sketches += self.scenery.around(frame, self.colouring, loss, inside.reached, outcome=one)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
@@ -544,8 +545,11 @@ class Workbench:
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
+            purpose = self.subject.purpose if outside and self.story.beside is None else ""
             x, y, wide, high = self.places.hud
-            sketches.append(hud((x, y, wide, high), self.theme, inside.hud_state(replace(state, about=about))))
+            sketches.append(
+                hud((x, y, wide, high), self.theme, inside.hud_state(replace(state, about=about, purpose=purpose)))
+            )
         return sketches
 
     def _asked(self) -> tuple[bool, bool]:

@@ -198,6 +198,16 @@ def weights_text(count: int) -> str:
     return f"{count:,} weight{'' if count == 1 else 's'}."
 
 
+def purpose_of(headline: str, sentence: str, weights: int) -> str:
+    """Return what a network is for in one line, as ``12 weights learn to invert colours.``, from its story."""
+    they, _, does = sentence.partition(" ")
+    return (
+        f"{weights_text(weights)[:-1]} {does}"
+        if they in ("It", "They") and not headline
+        else f"{headline} {sentence}".strip()
+    )
+
+
 def plain_story(run: Run) -> Story:
     """Return a story that fits any run."""
     samples: Any = run._problem.data.shape[1]

@@ -172,7 +172,7 @@ def _story(record: Recorded, subject: Subject) -> str:
     """Return an introduction for newcomers."""
     count = sum(tensor.size for tensor in subject.tensors)
     cubes = "The cube is the weight." if count == 1 else "Each cube is one weight."
-    return " ".join(filter(None, (weights_text(count), cubes, record.about.sentence)))
+    return " ".join(filter(None, (subject.purpose or weights_text(count), cubes)))
 
 
 def _led(name: str, tables: dict[str, Float32], told: dict[str, Any]) -> Float32 | None:

@@ -11,7 +11,7 @@ from ...run.core.frame import Frame, Tensor
 from ...run.core.optimizer import loss_scale_state
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
-from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, TWO_LINES, Places
+from ..ink.boxes import BIG, CHANNEL, LABEL, MARGIN, TITLE, TWO_LINES, Places
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
@@ -36,6 +36,7 @@ class HudState:
     of: str = ""  # samples of the loss; or its moment, if not the one shown (dimmed)
     more: Sequence[Headline] = ()  # numbers of panels, dim if of an older frame
     newest: int = 0  # the newest step, if it is not the one shown
+    purpose: str = ""  # what the network is for; at the beginning of the second line
     half: str = ""  # in float16: loss scale and number of skipped steps
 
     @property
@@ -115,6 +116,9 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     if state.about and width >= 480:
         sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right")
         room -= measure(state.about, LABEL) + 16
+    if state.purpose and (own := measure(state.purpose, CHANNEL)) <= room:
+        sketch.text(x, y + 48, state.purpose, CHANNEL, theme.text1)
+        x, room = x + own + 24, room - own - 24
     below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
     sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
     return sketch

@@ -23,7 +23,7 @@ from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights
 from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.panels.base import Picture
 from ...run.run import Run
-from ...run.scene.scene import Plan, Scene
+from ...run.scene.scene import Plan, Scene, purpose_of
 from ...run.source import Abilities, Moment, RunSource, Source
 from ...run.sources.played import RecordedSource, Rehearsal
 from ...run.sources.recorded_pair import RecordedPair
@@ -220,6 +220,7 @@ class Subject:
     table: Callable[[CsvTable], Edit] | None = None  # makes an edit of a table that is pasted or dropped
     of_data: bool = False  # whether the probe is taken from the data
     items: tuple[Item, ...] = ()  # the network as a file describes it, if nothing else is known
+    purpose: str = ""  # what the network is for, in one line
     both: tuple[Subject, ...] = ()  # of a comparison: the subjects of a, which names the weights, and of b
 
     @property
@@ -355,7 +356,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     sample = _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True)
     given = None if own is None else own.copy()
     rest = scene.plan, scene.whole_loss, scene.table
-    return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None)
+    purpose = purpose_of(scene.told.headline, scene.told.sentence, scene.run.n_weights)
+    return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, purpose=purpose)
 
 
 def recorded_subject(source: RecordedSource) -> Subject:
@@ -363,7 +365,9 @@ def recorded_subject(source: RecordedSource) -> Subject:
     about, probe = source.record.about, source.probe
     given = None if probe is None else probe.copy()
     panels = (*_recorded_panels(source), LossCurve() if about.optimizer else LOOP_CURVE)
-    return Subject(source, probe, recorded_sample(source), panels, given, about.plan, about.whole_loss)
+    purpose = purpose_of(about.headline, about.sentence, sum(tensor.size for tensor in source.tensors))
+    rest = about.plan, about.whole_loss
+    return Subject(source, probe, recorded_sample(source), panels, given, *rest, purpose=purpose)
 
 
 def recorded_sample(source: RecordedSource) -> Sample:
