@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .lessons.shelf import lesson as lesson
     from .sweep.sweep import sweep as sweep
     from .view.cell.live import live as live
+    from .view.cell.live import predict as predict
     from .view.cell.saved import player as player
     from .view.drawing import draw as draw
     from .view.page.recording import Recording as Recording
@@ -29,7 +30,7 @@ else:
     of_view = {
         "Recording": ".view.page.recording", "draw": ".view.drawing", "film": ".view.render",
         "lesson": ".lessons.shelf", "live": ".view.cell.live", "load_recording": ".view.page.recording",
-        "player": ".view.cell.saved", "render": ".view.render", "show": ".view.show",
+        "player": ".view.cell.saved", "predict": ".view.cell.live", "render": ".view.render", "show": ".view.show",
     }  # fmt: skip
     """Names of the view and of what stands on it, and where they are made."""
 

@@ -29,7 +29,7 @@ from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroSt
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 from .notes.placer import HIGH as CHIP
 from .notes.scenery import colours_at, face_quads, face_room
-from .panels.drawer import noun
+from .panels.drawer import Headline, noun
 from .screen.hud import HudState
 from .space.arrangement import Plate
 
@@ -45,6 +45,8 @@ SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
 """Strength of the light around a current cube, and around a done one; above `SHINING` weights, none."""
 FLASH = 0.4
 """The most light that a flash has."""
+ARROW = 22.0
+"""Least side of an arrow that answers a question, in logical pixels."""
 LARGEST = 3
 """How many of the largest changes have a rank."""
 _MARKED = 9.0  # pixels of a face that can have an edge of light
@@ -264,6 +266,28 @@ class Inside:
             sketch.polyline(ring, bench.theme.selection, 2.0 if float(np.ptp(ring, axis=0).min()) > _MARKED else 1.4)
         return sketch
 
+    def _arrows(self) -> Sketch:
+        """Return two arrows to press, up and down: on the cube of the sentence, or beside a small one."""
+        sketch, bench, theme = Sketch(over=True), self._bench, self._bench.theme
+        index = self._shown_step.sentence.index
+        plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
+        if plate is None:
+            return sketch
+        face = self._face(plate, index)
+        (x, y), (wide, high) = face.mean(axis=0).tolist(), np.ptp(face, axis=0).tolist()
+        size = min(max(0.42 * high, ARROW), 1.6 * ARROW)
+        if min(0.8 * wide, 0.5 * high) < ARROW:  # beside it, where there is more room
+            right = x + wide / 2 + size + 6 < bench.places.scene[0] + bench.places.scene[2]
+            x += (wide / 2 + size / 2 + 6) * (1 if right else -1)
+        for way, name in ((1, "up"), (-1, "down")):
+            middle = y - way * (size / 2 + 1)
+            box = (x - size / 2, middle - size / 2, size, size)
+            sketch.rect(*box, radius=5, fill=theme.panel, stroke=theme.selection, border=1.6)
+            tip, foot, half = middle - way * 0.26 * size, middle + way * 0.2 * size, 0.3 * size
+            sketch.polygon([(x, tip), (x + half, foot), (x - half, foot)], theme.text1)
+            sketch.spot(box, "arrow", way, words=name)
+        return sketch
+
     def _face(self, plate: Plate, index: int) -> Floats:
         """Return the corners (4, 2) of the main face of a weight's cube, at its present height."""
         lift = self._bench.slab.atlas.lift
@@ -363,6 +387,8 @@ class Inside:
         if self.micro_step is None:
             return None
         found = np.zeros(len(self.micro_step.frame.values), bool)
+        if self.micro_step.asks:  # the arrows stand there
+            found[self.micro_step.sentence.index] = True
         if self._shows_quantity:
             found[self._parts()[0].written(self.micro_step.cube_texts, one=self._single_line)] = True
         return found
@@ -571,7 +597,10 @@ class Inside:
             return state
         of = step.samples if self.mean else f"of {step.samples}"
         shown, about = ("weight", "") if self._bench.colouring.dark else (state.quantity, self.about or "")
-        return replace(state, quantity=shown, about=about, of=of, batch=1 if step.trial else state.batch)
+        more = (Headline("predicted", step.score),) if step.score else ()
+        return replace(
+            state, quantity=shown, about=about, of=of, batch=1 if step.trial else state.batch, more=more, inside=True
+        )
 
     def texts(self) -> list[Sketch]:
         """Return all sketches: links, cube texts, deltas, the line below, the ribbon, the side column."""
@@ -601,7 +630,13 @@ class Inside:
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
             sketches.append(beside_cubes.ribbon(rows[1], bench.theme, step.phases, step.phase))
-            sketches += [] if rows[0] is None else [beside_cubes.sentence(rows[0], bench.theme, step.sentence)]
+            if rows[0] is not None:
+                button = beside_cubes.predict_box(rows[0])
+                sketches.append(beside_cubes.sentence(rows[0], bench.theme, step.sentence, button))
+                if button is not None:
+                    sketches.append(beside_cubes.predict_button(button, bench.theme, on=step.predicts))
+        if step.asks:
+            sketches.append(self._arrows())
         if legend is not None:
             numbers = "number: new weight" if step.phase == UPDATE and bench.scenery.values.size else self.about or ""
             sketches.append(bench.strip.legend(legend, step.frame, numbers))

@@ -3,7 +3,7 @@ and picture.
 
 A picture offers an action as a spot with its name, or as a button of the controls with its sign. Of all others
 (UNOFFERED) some have a place of another name: a double click on the value is `type_value`, the switch of an opened step
-`whose`, the sliders of the controls are pace and learning rate, and a crumb of the inspector selects more.
+`whose` and its button `predict`, the sliders of the controls are pace and learning rate, and a crumb of the inspector selects more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ NUMBERED = ("go_view", "keep_view")
 """Their other keys are other numbers."""
 NAMES = [action.name for action in ACTIONS if action.kind not in ("file", "host")]
 UNOFFERED = """
-micro_back whose add_samples undo redo toggle_controls name_moment toggle_loop slower faster normal_speed show_weights
+micro_back whose add_samples predict undo redo toggle_controls name_moment toggle_loop slower faster normal_speed
+show_weights
 show_gradients show_updates show_ratio show_moment raise_rate lower_rate type_value nudge_up nudge_down select_more
 type_word cooler warmer toggle_sizes hide_more hide_less next_map refit_range fit go_view keep_view toggle_parallel
 toggle_turntable toggle_apart layer_after layer_before paste toggle_panels toggle_layers toggle_theme escape

@@ -25,6 +25,7 @@ from ...errors import (
     UnknownNameError,
     listing,
     shown,
+    typed,
 )
 from ...run.run import Run
 from ...run.scene.scene import Scene
@@ -99,6 +100,40 @@ def live(
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
     return live_class()(Shown(x, pixels, hidden, wanted), script("renderCell", "cell.js"), read("cell.css"))
+
+
+def predict(x: Scene | Run, *, size: tuple[int, int] | None = None) -> Any:
+    """Ask in a notebook cell whether each weight rises or sinks in the next training step.
+
+    The cell opens the step at its first gradient. Press the arrow on the cube, or the keys Up and Down; the answer
+    comes with its reason, and right answers are counted. The key ``.`` goes on.
+
+    Parameters
+    ----------
+    x : Scene or Run
+        Its next step is opened; it trains as usual once all weights are told.
+    size : (int, int), optional
+        Width and height in pixels, as for :func:`live`.
+
+    Returns
+    -------
+    Live
+        As :func:`live` returns it.
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        `x` is no Scene or Run, or the size cannot be drawn.
+    MissingDependencyError
+        A package of the extra `notebook` is missing.
+    """
+    if not isinstance(x, Scene | Run):
+        raise TypeMismatchError(
+            f"predict: got {typed(x)}; allowed: a Scene or Run; try sv.predict(Run(net, loss, opt, x, y))"
+        )
+    cell = live(x, size=size)
+    cell.act("predict")
+    return cell
 
 
 def is_graph(x: object) -> bool:

@@ -31,16 +31,43 @@ _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
 
-def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
-    """Return the caption in the upper part of `box`, and name and formulas below it; a low box has no caption."""
+PREDICT = "predict"
+_BUTTON = (76.0, 22.0)
+
+
+def predict_box(box: Box) -> Box | None:
+    """Return the box of the button, at the right end of the row of formulas; None without room."""
+    x, y, width, height = box
+    wide, high = _BUTTON
+    return (
+        (x + width - wide, y + height - high + 2, wide, high) if width >= 4.5 * wide and LOW <= height < TALL else None
+    )
+
+
+def predict_button(box: Box, theme: Theme, *, on: bool) -> Sketch:
+    """Return the button that asks about weights before their numbers are shown; `on`: it does."""
+    sketch, (x, y, wide, high) = Sketch(), box
+    fill, edge = (mixed(theme.gradient[3], theme.panel, 0.5), theme.pulse) if on else (theme.panel, theme.border)
+    sketch.rect(*box, radius=5, fill=fill, stroke=edge)
+    sketch.text(x + wide / 2, y + high / 2 + 4.7, PREDICT, LABEL, theme.text1 if on else theme.text2, anchor="middle")
+    sketch.spot(box, PREDICT, 0, words=PREDICT)
+    return sketch
+
+
+def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) -> Sketch:
+    """Return the caption in the upper part of `box`, and name and formulas below it; a low box has no caption.
+
+    The row of formulas ends at a `button`.
+    """
     sketch, (x, y, width, height), text = Sketch(), box, said.caption.text
+    rest = width if button is None else button[0] - 12 - x
     if not text or height < LOW:
         _line(sketch, box, theme, said)
         return sketch
-    used = caption_lines(sketch, (x, y, width, height - ROW), theme, text)
+    used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text)
     top = y + height - ROW if height < TALL else y + used + 4
     if y + used <= top <= y + height - ROW:  # the caption is more important
-        _line(sketch, (x, top, width, y + height - top), theme, said)
+        _line(sketch, (x, top, rest, y + height - top), theme, said)
     return sketch
 
 

@@ -37,6 +37,7 @@ class HudState:
     more: Sequence[Headline] = ()  # numbers of panels, dim if of an older frame
     newest: int = 0  # the newest step, if it is not the one shown
     purpose: str = ""  # what the network is for; at the beginning of the second line
+    inside: bool = False  # whether a step is open
     half: str = ""  # in float16: loss scale and number of skipped steps
 
     @property
@@ -90,7 +91,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     begin = limit - measure("cubes show", TITLE) - 16 if named else limit
     parts = state.parts
     rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no second line and comes first
-    for word, value, when, fresh in large:
+    needs = [measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, _, _ in large]
+    for number, (word, value, when, fresh) in enumerate(large, start=1):
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > limit:
             break
@@ -100,7 +102,9 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         else:
             sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
-        if when and end + 8 + measure(when, TITLE) + rate <= begin:
+        # in an opened step all numbers must be there; else a word about one is more important than the next
+        after = sum(needs[number:]) if state.inside else rate
+        if when and end + 8 + measure(when, TITLE) + after <= begin:
             sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26

@@ -7,17 +7,19 @@ ends, or when the user leaves it for training. A recording contains its recorded
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import ScalarvizError
 from ...run.worker import Worker
-from ..micro.step_view import GRADIENTS, LOSS, UPDATE
+from ..micro.step_view import GRADIENTS, LOSS, UPDATE, MicroStepView
 from ..micro.walk import Walk, open_step, sides
 from ..micro.wires import STANDS, STOP
 from ..panels.drawer import noun
 from .actions import inside_line
+from .predictions import Predictions, judged
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
@@ -67,12 +69,14 @@ class MicroSteps:
         self._wanted: int | None = None  # micro-step at which to open the next step once the run rests; -1: the last
         self._awaited: int | None = None  # the step to reach before that, or before the walk ends
         self._stop: Stop | None = None  # the breakpoint that led here
-        self._adds_then = False
+        self._adds_then = self._asks_then = False  # what to do once it is open
+        self.predictions = Predictions()
         self._added: float | None = None  # seconds since the samples began to be added up
         view.bench.inside.on_click = self._clicked
         self._keys = inside_line(view.action_context(in_general=True))
         self.handlers: dict[str, Callable[..., object]] = {
             "micro_next": self.next, "micro_back": self.previous, "whose": self.toggle_whose, "add_samples": self.add,
+            "predict": self.toggle_predictions,
         }  # fmt: skip
 
     # ---- by hand
@@ -84,10 +88,13 @@ class MicroSteps:
             self._open(1)
         elif self._added is not None:
             self._show(self.position)
-        elif self.position < len(self.walk):
-            self._show(self.position + 1)
-        else:
-            self.finish()
+        elif self.predictions.question is not None:  # shown without an answer
+            self._show(self.predictions.question.at)
+        elif not (self.predictions.on and self._ask(self.walk)):
+            if self.position < len(self.walk):
+                self._show(self.position + 1)
+            else:
+                self.finish()
 
     def previous(self) -> None:
         """Show the previous micro-step; at the first, enter the step before at its end or at its breakpoint's cause."""
@@ -163,10 +170,55 @@ class MicroSteps:
         self._show(max(k for k in layers if walk.steps[k - 1].stage == name), runs=False)
         self._added = 0.0
 
+    # ---- predictions
+
+    def toggle_predictions(self) -> None:
+        """Ask about each weight before its gradient and update are shown, or end that."""
+        game = self.predictions
+        game.on = not game.on
+        if not game.on:
+            game.question = None
+            self._view.say(" ".join(filter(None, (game.score, "right:" * bool(game.asked), "no more questions"))))
+            if self.walk is not None:
+                self._show(self.position, runs=False)
+        elif self.walk is not None:
+            self._by_hand()
+            self._ask(self.walk)
+        else:
+            self._by_hand()
+            self._asks_then = True
+            self._open(1)
+
+    def _ask(self, walk: Walk, most: int | None = None) -> bool:
+        """Ask the next question of the opened step, within the next `most` micro-steps; return whether there is one."""
+        end = len(walk) if most is None else self.position + most
+        asked = self.predictions.next_in(walk, range(self.position + 1, end + 1), self._view.bench.selected)
+        question = self.predictions.question
+        if asked is None or question is None:
+            return False
+        self._show(question.at - 1, runs=False, instead=asked)
+        self.predictions.question = question
+        return True
+
+    def answer(self, *, rises: bool) -> bool:
+        """Answer the open question, and show what happens; return whether there was one."""
+        question = self.predictions.question
+        if question is None or self.walk is None:
+            return False
+        verdict = self.predictions.judge(rises)
+        self._show(
+            question.at, instead=judged(self.walk.micro_step_at(question.at, self._view.bench.selected), verdict)
+        )
+        return True
+
     def _clicked(self, what: str, number: int) -> None:
-        """Handle a click on the ribbon or the switch."""
+        """Handle a click on the ribbon, the switch, an arrow, or the button of predictions."""
         if what == "switch":
             self.toggle_whose()
+        elif what == "predict":
+            self._view.send("predict")
+        elif what == "arrow":
+            self.answer(rises=number > 0)
         elif self.walk is not None:
             self._by_hand()
             self._show(self.walk.first_of(number))
@@ -234,7 +286,9 @@ class MicroSteps:
         self._enter(wanted, runs=wanted > 0)
         if self._adds_then and self.walk is not None:
             self._add(self.walk)
-        self._adds_then = False
+        if self._asks_then and self.walk is not None and not self._ask(self.walk):
+            self._view.say("no weight changes in this step")
+        self._adds_then = self._asks_then = False
 
     def _enter(self, at: int, *, runs: bool) -> None:
         """Open the next step with the current numbers."""
@@ -319,6 +373,9 @@ class MicroSteps:
         """Show the next micro-step when it is due; return whether the end of the step is due."""
         due = self._since >= self._due
         if due and self.position < len(walk):
+            if self._plays and self.predictions.on and self._ask(walk, 1):
+                self._plays = False
+                return False
             self._show(self.position + 1)
             return False
         return due
@@ -332,8 +389,10 @@ class MicroSteps:
         if shown is None or shown.adding != adding:
             self._show(self.position, runs=False, adding=adding)
 
-    def _show(self, at: int, *, runs: bool = True, adding: int = 0) -> None:
+    def _show(self, at: int, *, runs: bool = True, adding: int = 0, instead: MicroStepView | None = None) -> None:
+        """Show a micro-step, or `instead` what is made of it."""
         assert self.walk is not None
+        self.predictions.question = None
         self.position, self._since, self._about = at, 0.0, self._view.bench.selected
         played = at == len(self.walk)
         self._view.bench.inside.keys = [(key, "run" if played and does == "play" else does) for key, does in self._keys]
@@ -342,7 +401,9 @@ class MicroSteps:
         self._due = pass_seconds(self.walk)[at - 1]
         timed = self._plays or self.slow or self.walk.phases[at - 1] == LOSS  # a flash has its own duration
         seconds = {"seconds": self._due} if timed else {}
-        self._view.bench.inside.show(self.walk.micro_step_at(at, self._about, adding), animated=runs, **seconds)
+        shown = instead or self.walk.micro_step_at(at, self._about, adding)
+        scored = replace(shown, score=self.predictions.score, predicts=self.predictions.on)
+        self._view.bench.inside.show(scored, animated=runs, **seconds)
         self._view.refresh()
 
     # ---- texts

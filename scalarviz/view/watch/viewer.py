@@ -375,6 +375,8 @@ class Viewer(Guest):
         """Return whether the controls, a number being typed or a panel takes the key."""
         if self.bench.touch.help:
             return False
+        if pressed in ("Up", "Down") and self.micro.answer(rises=pressed == "Up"):
+            return True
         controls = self.desk is not None and self.desk.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
 
