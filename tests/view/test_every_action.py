@@ -2,8 +2,9 @@
 and picture.
 
 A picture offers an action as a spot with its name, or as a button of the controls with its sign. Of all others
-(UNOFFERED) some have a place of another name: a double click on the value is `type_value`, the switch of an opened step
-`whose` and its button `predict`, the sliders of the controls are pace and learning rate, and a crumb of the inspector selects more.
+(UNOFFERED) some have a place of another name: a double click on the value is `type_value`, the switch and the button of
+an opened step are `whose` and `predict`, the sliders of the controls are pace and learning rate, and a crumb of the
+inspector selects more.
 """
 
 from __future__ import annotations

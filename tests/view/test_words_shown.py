@@ -18,6 +18,7 @@ from kit.windows import X, live_hand, make_colour_scene
 from scalarviz import Run, mistakes, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.opened.digits import MINUS
+from scalarviz.run.opened.micro import PHASES
 from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
 from scalarviz.run.questions.diagnosis import layer_rows
 from scalarviz.view.drawing import GraphView
@@ -25,8 +26,11 @@ from scalarviz.view.ink.boxes import (
     LABEL,
 )
 from scalarviz.view.ink.sketch import TextItem, meet
-from scalarviz.view.ink.text import chip_text, short
+from scalarviz.view.ink.text import chip_text, delta_text, short
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
+from scalarviz.view.inside import INSIDE
+from scalarviz.view.micro.step_view import LOSS
+from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
@@ -189,6 +193,45 @@ def test_no_small_print_is_written_and_another_look_stays_for_a_hall(rgb_scene):
     drawn = [render(rgb_scene, (640, 360), **look) for look in ({}, {"presenter": True}, {"theme": presenting(DARK)})]
     assert (drawn[0] != drawn[1]).any()
     np.testing.assert_array_equal(drawn[1], drawn[2])
+
+
+KEPT = {
+    "rgb": {"pictures"}, "xor": {"plane", "table"}, "digits": {"probe"}, "uinn": {"model"}, "microgpt": {"word"},
+    "playground": {"plane"}, "texture": {"painting"}, "expression": {"curve"}, "neuron": {"loss over weights"},
+}  # fmt: skip
+"""By scene, the panels that a step needs."""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", KEPT)
+def test_a_hall_keeps_all_that_a_step_needs_in_letters_that_are_read_from_the_last_row(name):
+    scene = make_scene(name)
+    scene.run.step(3)
+    bench = bench_of(scene, (1920, 1080), presenting("dark"))
+    subject, frame = bench.subject, bench.subject.frame()
+    walk = Walk(open_step(subject, alone=True in sides(subject)), subject, frame)
+    for at in (None, *(walk.first_of(phase) for phase in range(len(PHASES))), len(walk)):
+        step = None if at is None else walk.micro_step_at(at)
+        bench.inside.show(step, animated=False)
+        bench.update(frame if step is None else step.frame)
+        written = [item for item in texts(bench.sketches) if item.text.strip()]
+        assert min(item.size for item in written) * bench.scale >= 28
+        joined = " ".join(item.text for item in written)
+        if step is None:
+            assert subject.purpose in joined
+            continue
+        assert step.sentence.caption.text in joined
+        made = [word.text.strip() for formula in step.sentence.formulas[:1] for word in formula.numbers if word.bold]
+        short = step.sentence.short
+        made += [] if short is None else [word.text.strip() for word in short.numbers if word.bold]
+        assert not made or any(text in joined for text in made)
+        assert INSIDE in bench.places.panels
+        lifted = {panel for panel, box in bench.side._above.items() if box}
+        assert KEPT[name] <= {*bench.places.panels, *lifted}
+        assert "loss" not in bench.places.panels
+        if bench.scenery.flow is not None and step.phase > LOSS:
+            deltas = next(iter(step.deltas.values()))
+            assert all(f"δ {delta_text(float(delta))}" in joined for delta in deltas if delta == delta)
 
 
 def test_a_hall_has_the_target_and_the_line_of_keys_too_and_r_on_a_run_that_stands_lets_it_stand():
