@@ -195,6 +195,19 @@ def test_no_small_print_is_written_and_another_look_stays_for_a_hall(rgb_scene):
     np.testing.assert_array_equal(drawn[1], drawn[2])
 
 
+def test_numbers_grow_with_their_cubes_and_large_pictures_have_more_room():
+    scene = make_scene("rgb")
+    scene.run.step(3)
+    benches = [bench_of(scene, size) for size in ((800, 450), (1280, 720), (1600, 900), (1920, 1080), (3840, 2160))]
+    sizes = [bench.scenery.values.size for bench in benches]
+    assert sizes == sorted(sizes)
+    assert LABEL <= min(sizes) < max(sizes) <= 1.6 * LABEL
+    rooms, scales = [bench.places.size[0] for bench in benches], [bench.scale for bench in benches]
+    assert rooms == sorted(rooms)
+    assert scales == sorted(scales)
+    assert rooms[1] < rooms[3] == pytest.approx(rooms[4])  # beyond that all grows alike
+
+
 KEPT = {
     "rgb": {"pictures"}, "xor": {"plane", "table"}, "digits": {"probe"}, "uinn": {"model"}, "microgpt": {"word"},
     "playground": {"plane"}, "texture": {"painting"}, "expression": {"curve"}, "neuron": {"loss over weights"},

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -178,6 +180,36 @@ Term = tuple[float, float | None]
 
 Activation = tuple[str, float | None, Callable[[float], float] | None]
 """Symbol, output and function of an activation, as far as known."""
+
+
+def read(text: str) -> Printed:
+    """Return a printed number, such as ``+0.0342`` or ``−4.0e−6``."""
+    value = Decimal(text.replace(MINUS, "-").replace("\N{INFINITY}", "Infinity"))
+    exponent = value.as_tuple().exponent
+    return Printed(text, value, Decimal(1).scaleb(exponent) if isinstance(exponent, int) else Decimal(0))
+
+
+def delta_column(
+    output: float, target: float | None, times: Fraction, difference: float, slope: float, delta: str
+) -> tuple[str, str, str, str]:
+    """Return the texts of output, target, their difference `times` a factor, and slope, as they give a printed `delta`.
+
+    Without a `target` the difference is no difference. The numbers have the fewest digits that are enough.
+    """
+    shown, wanted = read(delta), 0.0 if target is None else target
+    for way in [partial(decimals, digits=k) for k in (4, 5, 6)] + [
+        partial(significant, digits=k) for k in (4, 5, 6, SURE)
+    ]:
+        d, s = way(difference), way(slope)
+        if not rounds_to(EXACT.multiply(d.value, s.value), shown):
+            continue
+        least = max(4, -d.place.adjusted() if d.place else 4)
+        for k in range(least, least + 4):
+            y, t = decimals(output, k), decimals(wanted, k)
+            apart = EXACT.divide(EXACT.multiply(EXACT.subtract(y.value, t.value), times.numerator), times.denominator)
+            if target is None or rounds_to(apart, d):
+                return y.text, t.text, signed(d.text), s.text
+    return number(output, 4), number(wanted, 4), signed(number(difference, 4)), number(slope, 4)
 
 
 def sides_of(equation: str) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ from ...run.scene.scene import SIDES
 from .sketch import Box, meet
 
 MARGIN = 24
-COLUMN, HALL_COLUMN = 304, 256  # width of the side column; for a presenter, whose cubes matter more
+COLUMN, HALL_COLUMN = 304, 264  # width of the side column; for a presenter, whose cubes matter more
 GAP = 30  # between sections
 HUD, ONE_LINE = 84, 58  # top of the cubes below the HUD; below a single line
 TWO_LINES = 52  # height of the HUD with both

@@ -204,15 +204,13 @@ class Sentences:
         stage, i = self._walk.stages[step.stage], int(step.units[0])
         made = float(self._frame.activations[stage.name][i])
         if step.kind == "unit":
-            source, symbol = self._walk.sources(stage)[0], SYMBOLS.get(stage.kind, stage.kind)
-            entering = float(self._frame.activations[source][i])
-            words = Word(f"{symbol}({decimals(entering, 4).text})"), Word(" = ", "dim")
-            becomes = Word(decimals(made, 4).text if made else "0", bold=True)  # a ReLU that is off: 0, nothing rounded
-            formula, short = Formula(f"{symbol}(sum) = output", (*words, becomes)), None
+            letters, short = f"{SYMBOLS.get(stage.kind, stage.kind)}(sum) = output", None
             if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
-                short = formula = Formula("mean output", (becomes,))
+                short = formula = Formula("mean output", (Word(decimals(made, 4).text, bold=True),))
                 if samples := self._opened.of_samples(step):
                     formula = _equation("mean output", samples, violet=False)
+            else:
+                formula = _equation(letters, step.numbers.rpartition(": ")[2], violet=False)
             kind = self._forward(in_words(stage.kind), stage.kind)
             return Sentence(f"output {self._name(stage, i)}", kind, (formula,), short=short)
         assert stage.weight is not None  # sums are of layers

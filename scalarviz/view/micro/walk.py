@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.attention import SHARES
-from ...run.opened.digits import number
+from ...run.opened.digits import delta_column, number
 from ...run.opened.equations import DIFFERENCE
 from ...run.opened.micro import PHASES, MicroStep, module_path, weights_told
 from ...run.opened.opened import Opened
@@ -487,17 +488,39 @@ class Walk:
             rows.append((self.lettered("target t"), _plain(wanted)))
         if sums is end:
             return (*rows, ("δ", _cells(own)))
-        there, outer = own == own, self.opened.joined[end.name]
-        slope = np.divide(self.opened.joined[sums.name], outer, out=np.full(len(outer), np.nan), where=outer != 0)
-        rows.append((self._above(sums), _cells(np.where(there, outer, np.nan))))
-        rows.append((f"slope of {SYMBOLS.get(end.kind, end.kind)}", _plain(np.where(there, slope, np.nan))))
+        outer, delta = self.opened.joined[end.name], self.opened.joined[sums.name]
+        slope = np.divide(delta, outer, out=np.full(len(outer), np.nan), where=outer != 0)
+        above, times = self._above(sums)
+        targets = [None] * len(outer) if wanted is None or times is None else np.asarray(wanted, np.float64).tolist()
+        outputs, lists = self.frame.activations[end.name].tolist(), (outer.tolist(), slope.tolist(), delta.tolist())
+        numbers = zip(outputs, targets, *lists, strict=True)
+        texts = [delta_column(y, t, times or Fraction(1), d, s, delta_text(own)) for y, t, d, s, own in numbers]
+        there, known = own == own, made == made
+
+        def row(words: str, place: int, mask: NDArray[np.bool_]) -> Row:
+            return words, tuple(text[place] if seen else "" for text, seen in zip(texts, mask, strict=True))
+
+        rows = [row(self.lettered("output y"), 0, known)]
+        if wanted is not None:
+            full = np.ones(len(outer), bool)
+            rows.append(
+                (self.lettered("target t"), _plain(wanted))
+                if times is None
+                else row(self.lettered("target t"), 1, full)
+            )
+        rows += [row(above, 2, there), row(f"slope of {SYMBOLS.get(end.kind, end.kind)}", 3, there)]
         return (*rows, ("δ, their product", _cells(own)))
 
-    def _above(self, sums: Stage) -> str:
-        """Return the words for the gradient that the output receives, from output and target if possible."""
+    def _above(self, sums: Stage) -> tuple[str, Fraction | None]:
+        """Return the words for the gradient that the output receives, and the factor of output minus target in it.
+
+        Without that difference, the factor is None.
+        """
         formula = next((s.formula for s in self.opened.micro_steps() if (s.kind, s.stage) == ("delta", sums.name)), "")
         before, difference, _ = formula.partition(DIFFERENCE)
-        return self.lettered(before + difference) if difference else "δ of output"
+        if not difference:
+            return "δ of output", None
+        return self.lettered(before + difference), Fraction(before.removesuffix(" · ") or 1)
 
     def outputs(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Output, ...]:
         """Return the outputs of the last layer, if there are too many for a table.
