@@ -55,12 +55,15 @@ def predict_button(box: Box, theme: Theme, *, on: bool) -> Sketch:
 
 
 def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) -> Sketch:
-    """Return the caption in the upper part of `box`, and name and formulas below it; a low box has no caption.
+    """Return the caption in the upper part of `box`, and name and formulas below it; a low box has one of both.
 
     The row of formulas ends at a `button`.
     """
     sketch, (x, y, width, height), text = Sketch(), box, said.caption.text
     rest = width if button is None else button[0] - 12 - x
+    if height < LOW and not said.formulas and text:
+        caption_lines(sketch, box, theme, text)
+        return sketch
     if not text or height < LOW:
         _line(sketch, box, theme, said)
         return sketch

@@ -163,7 +163,8 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         sketch.rect(x, y, wide, high, radius=6, fill=mixed(ink, theme.panel, 0.2), stroke=ink, border=1.6)
         before = "mean δ " if mean else "δ "
         size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
-        before = before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "
+        ways = (before, "δ ", "")  # the chip's colour and line tell what it is
+        before = next((way for way in ways if measure(f"{way}{_WIDEST}", size, True) <= wide - 6), "")
         said = Bound("delta", row, "delta", before)
         sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
     return sketch
