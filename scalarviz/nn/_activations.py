@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 from ..checks import one_of
 from ..errors import InputError
-from ..onnx.export.operations import operation
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.array import like
 from ..scalar.kernel import kernel
@@ -34,7 +32,6 @@ class Activation(Module):
     op: ClassVar[str | None] = None
     _elementwise: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
-    onnx_stacks: ClassVar[bool] = True
     _numbers: ClassVar[tuple[str, ...]] = ()
     """Names of its arguments, which are the further operands of the operation."""
 
@@ -48,14 +45,6 @@ class Activation(Module):
         if isinstance(x, Outputs):
             return x.each(self.operation, x, *rest)
         return like(x, apply_each(op, x.ravel().tolist(), *rest), shape_of(x))
-
-    @property
-    def in_onnx(self) -> bool:
-        """False for the identity, which writes nothing."""
-        return self.op is not None
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return operation(sheet, self.operation, (x, *self.constants()), x.shape)
 
     @property
     def operation(self) -> str:
@@ -235,13 +224,6 @@ class PReLU(Module):
         places = int(x.size) // self.num_parameters or 1
         slopes = (self.weight.weight(k // places) for k in range(int(x.size)))
         return like(x, [apply(kernel("leaky_relu"), v, slope) for v, slope in zip(x.flat, slopes, strict=True)], shape)
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Write a PRelu with its slopes along the channels."""
-        slopes = sheet.weight(self.weight)
-        if self.num_parameters > 1 and len(x.shape) > 1:
-            slopes = sheet.fixed("Reshape", slopes, sheet.integers((-1,) + (1,) * (len(x.shape) - 1)))
-        return sheet.node("PRelu", x, slopes, shape=x.shape)
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
         return self.init

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..checks import flag, real_array
 from ..errors import InputError
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot
 from ..scalar.array import Values, like, row_of
 from ..scalar.functions import shares as shares_of
@@ -125,40 +124,6 @@ class MultiheadAttention(Module):
         """Return the outputs of one sample in which every position sees all."""
         self._check(query, key, value)
         return self._attend(query, key, value, [[0.0] * len(key)] * len(query))[0]
-
-    @property
-    def in_onnx(self) -> bool:
-        """True if `out_proj` is still a plain Linear."""
-        return type(self.out_proj) is Linear
-
-    def write_onnx(self, sheet: Sheet, query: Tensor, key: Tensor, value: Tensor, *mask: Mask) -> Tensor:
-        heads, size = self.num_heads, self.embed_dim // self.num_heads
-        parts = self._onnx_projected(sheet, (query, key, value))
-        q, k, v = (
-            sheet.node("Transpose", sheet.reshaped(x, (x.shape[0], heads, size)), shape=(heads, x.shape[0], size),
-                       perm=(0, 2, 1, 3))
-            for x in parts
-        )  # fmt: skip
-        asking, offering = query.shape[0], key.shape[0]
-        turned = sheet.node("Transpose", k, shape=(heads, size, offering), perm=(0, 1, 3, 2))
-        shape = heads, asking, offering
-        scores = sheet.node("MatMul", q, turned, shape=shape)
-        scores = sheet.node("Mul", scores, 1.0 / math.sqrt(size), shape=shape)
-        if mask and np.any(mask[0]):
-            scores = sheet.node("Add", scores, sheet.numbers(mask[0]), shape=shape)
-        shares = sheet.node("Softmax", scores, shape=shape, axis=-1)
-        mixed = sheet.node("MatMul", shares, v, shape=(heads, asking, size))
-        joined = sheet.node("Transpose", mixed, shape=(asking, heads, size), perm=(0, 2, 1, 3))
-        return self.out_proj.write_onnx(sheet, sheet.reshaped(joined, (asking, self.embed_dim)))
-
-    def _onnx_projected(self, sheet: Sheet, given: tuple[Tensor, Tensor, Tensor]) -> list[Tensor]:
-        sizes = sheet.integers((self.embed_dim,) * 3)
-        weights = sheet.several("Split", 3, sheet.turned(sheet.weight(self.in_proj_weight)), sizes, axis=1)
-        made = [sheet.node("MatMul", x, w, shape=x.shape) for x, w in zip(given, weights, strict=True)]
-        if self.in_proj_bias is None:
-            return made
-        biases = sheet.several("Split", 3, sheet.weight(self.in_proj_bias), sizes, axis=0)
-        return [sheet.node("Add", x, bias, shape=x.shape) for x, bias in zip(made, biases, strict=True)]
 
     def _attend(self, query: Values, key: Values, value: Values, mask: Mask) -> tuple[Values, list[list[Vector]]]:
         """Return the outputs, and the shares by head, query position and key position."""

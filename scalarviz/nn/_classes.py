@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ..checks import integer
 from ..errors import InputError, TracingError, shown
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions, tracing
 from ..scalar.array import Values
 from ..scalar.functions import parted
@@ -400,10 +399,8 @@ class Softmax(Module):
     """
 
     stage: ClassVar[str] = "softmax"
-    onnx_stacks: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
     _word: ClassVar[str] = "softmax"
-    _operator: ClassVar[str] = "Softmax"
 
     def __init__(self, dim: int | None = None) -> None:
         given: Any = -1 if dim is None else dim
@@ -421,9 +418,6 @@ class Softmax(Module):
             raise InputError(f"{title} takes a row of numbers, got the shape {shape_of(x)}")
         return getattr(x, self._word)(self.dim)  # without dim, of a row only
 
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return sheet.node(self._operator, x, shape=x.shape, axis=-1 if self.dim is None else self.dim)
-
     def extra_repr(self) -> str:
         return f"dim={-1 if self.dim is None else self.dim}"
 
@@ -436,7 +430,6 @@ class LogSoftmax(Softmax):
 
     stage: ClassVar[str] = "log_softmax"
     _word = "log_softmax"
-    _operator = "LogSoftmax"
 
 
 class CrossEntropyLoss(ClassLoss):

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ..checks import flag
 from ..errors import InputError, shown
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions
 from ..scalar.array import like
 from ..scalar.nested import shape_of
@@ -192,13 +191,6 @@ class Conv(Sliding):
             channels += zip(*sums, strict=True)
         return like(x, [v for channel in channels for v in channel], (-1, *made))
 
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return sheet.node(
-            "Conv", x, sheet.weight(self.weight), *([] if self.bias is None else [sheet.weight(self.bias)]),
-            shape=self.made_shape(x.shape), kernel_shape=self.kernel_size, strides=self.stride,
-            pads=tuple(np.ravel(self._border, "F").tolist()), dilations=self.dilation, group=self.groups,
-        )  # fmt: skip
-
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Return the inputs of one sum, and the sums that use one input (at stride 1), as PyTorch counts them."""
         places = prod(self.kernel_size)
@@ -273,11 +265,6 @@ class Pool(Sliding):
         rows = windows.reshape(-1, prod(self.kernel_size)).tolist()
         return like(x, list(map(pool, rows)), windows.shape[: -self.dimensions])
 
-    def _onnx(self, sheet: Sheet, operator: str, x: Tensor, **more: Any) -> Tensor:
-        made, size = self.made_shape(x.shape), self.kernel_size
-        pads = self.padding * 2
-        return sheet.node(operator, x, shape=made, kernel_shape=size, strides=self.stride, pads=pads, **more)
-
     def extra_repr(self) -> str:
         parts = (("kernel_size", self.kernel_size), ("stride", self.stride), ("padding", self.padding))
         return ", ".join(f"{name}={brief(sides)}" for name, sides in parts)
@@ -293,9 +280,6 @@ class MaxPool(Pool):
         """Return the largest number of each window: C x L' for C x L, C x H' x W' for C x H x W."""
         return self._each_window(x, None, lambda window: functions.max([v for v in window if v is not None]))
 
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return self._onnx(sheet, "MaxPool", x)
-
 
 class AvgPool(Pool):
     """The mean of each window, including the zeros of the border. See :class:`Pool` for the parameters."""
@@ -304,9 +288,6 @@ class AvgPool(Pool):
         """Return the mean of each window: C x L' for C x L, C x H' x W' for C x H x W."""
         shares = (Value(1.0 / prod(self.kernel_size)),) * prod(self.kernel_size)
         return self._each_window(x, Value(0.0), lambda window: dot(shares, window))
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return self._onnx(sheet, "AveragePool", x, count_include_pad=1)
 
 
 class MaxPool1d(MaxPool):
@@ -365,23 +346,13 @@ class AdaptiveAvgPool(Module):
         """Return the means, C x `output_size`."""
         title = titled(self, f"{type(self).__name__}({self.output_size})")
         made = self.made_shape(picture(x, title, None, self.dimensions))
-        cuts = [*product(*map(_spans, shape_of(x)[1:], made[1:]))]
+        cuts = [*product(*map(self._spans, shape_of(x)[1:], made[1:]))]
         windows = [channel[cut].ravel().tolist() for channel in np.ndarray.view(x, np.ndarray) for cut in cuts]
         return like(x, [dot((Value(1.0 / len(w)),) * len(w), w) for w in windows], made)
 
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Write an AveragePool; for overlapping windows, products with the shares along each dimension."""
-        made, sides = self.made_shape(x.shape), x.shape[1:]
-        if made[1:] == (1,) * self.dimensions:
-            return sheet.node("GlobalAveragePool", x, shape=made)
-        if all(side % n == 0 for side, n in zip(sides, made[1:], strict=True)):
-            steps = tuple(side // n for side, n in zip(sides, made[1:], strict=True))
-            return sheet.node("AveragePool", x, shape=made, kernel_shape=steps, strides=steps)
-        across = sheet.numbers(_shares(sides[-1], made[-1]).T)
-        x = sheet.node("MatMul", x, across, shape=(*x.shape[:-1], made[-1]))
-        if self.dimensions == 2:
-            x = sheet.node("MatMul", sheet.numbers(_shares(sides[0], made[1])), x, shape=made)
-        return x
+    @staticmethod
+    def _spans(side: int, n: int) -> list[slice]:
+        return [slice(i * side // n, -(-(i + 1) * side // n)) for i in range(n)]
 
     def made_shape(self, before: Sides) -> Sides:
         return before[0], *(n or side for n, side in zip(self.output_size, before[1:], strict=True))
@@ -402,15 +373,3 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
 
     stage: ClassVar[str] = "adaptive_avg_pool2d"
     dimensions = 2
-
-
-def _spans(side: int, n: int) -> list[slice]:
-    return [slice(i * side // n, -(-(i + 1) * side // n)) for i in range(n)]
-
-
-def _shares(side: int, n: int) -> NDArray[np.float64]:
-    """Return the share of each position in the mean of each window, (n, side)."""
-    shares = np.zeros((n, side))
-    for row, span in zip(shares, _spans(side, n), strict=True):
-        row[span] = 1.0 / (span.stop - span.start)
-    return shares

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, SupportsFloat
 
 from ..checks import position
 from ..errors import TypeMismatchError, typed
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.array import as_objects, like
 from ..scalar.nested import flatten
@@ -105,8 +104,6 @@ class Embedding(Module):
     """
 
     stage: ClassVar[str] = "embedding"
-    onnx_stacks: ClassVar[bool] = True
-    onnx_ids: ClassVar[bool] = True
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
@@ -126,10 +123,6 @@ class Embedding(Module):
     def forward(self, x: Any) -> Any:
         """Return the row of one id, or the rows of an array of ids."""
         return gather(self.weight, x)
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        made = (*x.shape, self.embedding_dim)
-        return sheet.node("Gather", sheet.weight(self.weight), sheet.ids(x), shape=made, axis=0)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Return the fans as PyTorch counts them for this matrix: its columns and its rows."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from ..checks import flag, integer
 from ..errors import InputError, TypeMismatchError, shown
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.array import like
 from ..scalar.nested import shape_of
@@ -72,8 +71,6 @@ class Linear(Module):
         `bias` is neither True nor False, or `init` is no function.
     """
 
-    onnx_stacks: ClassVar[bool] = True
-
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, init: initialisers.Function | None = None,
         seed: int | None = None,
@@ -94,16 +91,6 @@ class Linear(Module):
         rows = np.ndarray.view(x, np.ndarray).reshape(-1, n).tolist()
         sums = [v for row in rows for v in affine(self.weight, made, self.bias, row)]
         return like(x, sums, (*shape[:-1], made))
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Write a Gemm for a row, or one product for all rows if there are several."""
-        x = x if x.shape else sheet.reshaped(x, (1,))
-        weight, made = sheet.weight(self.weight), (*x.shape[:-1], self.out_features)
-        bias = () if self.bias is None else (sheet.weight(self.bias),)
-        if len(x.shape) == 1:
-            return sheet.node("Gemm", x, weight, *bias, shape=made, transB=1)
-        product = sheet.node("MatMul", x, sheet.turned(weight), shape=made)
-        return sheet.node("Add", product, *bias, shape=made) if bias else product
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         return self.in_features, self.out_features

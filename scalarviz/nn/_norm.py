@@ -12,7 +12,6 @@ import numpy as np
 
 from ..checks import flag
 from ..errors import InputError
-from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions, tracing
 from ..scalar.array import like
 from ..scalar.batch import batch_mean, several, track
@@ -45,8 +44,6 @@ class Norm(Module):
 
 class RowNorm(Norm):
     """Base of `LayerNorm` and `RMSNorm`: normalises over the last dimensions."""
-
-    onnx_stacks: ClassVar[bool] = True
 
     def __init__(
         self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5, elementwise_affine: bool = True,
@@ -115,11 +112,6 @@ class LayerNorm(RowNorm):
     def _normal(self, row: list[Value]) -> list[Value]:
         return normalised(row, self.eps)
 
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        affine = onnx_affine(sheet, self.weight, self.bias, self.normalized_shape)
-        axis = -len(self.normalized_shape)
-        return sheet.node("LayerNormalization", x, *affine, shape=x.shape, axis=axis, epsilon=self.eps)
-
 
 def normalised(row: list[Value], eps: float) -> list[Value]:
     """Return the numbers scaled to mean 0 and variance 1."""
@@ -133,14 +125,6 @@ def normalised(row: list[Value], eps: float) -> list[Value]:
 
 def scaled(x: Value, weight: Parameter, bias: Parameter | None, index: int) -> Value:
     return Dot.create(Row(weight, index, 1), (x,), None if bias is None else Row(bias, index, 1))
-
-
-def onnx_affine(
-    sheet: Sheet, weight: Parameter | None, bias: Parameter | None, shape: tuple[int, ...]
-) -> tuple[str, str]:  # fmt: skip
-    """Return a norm's weight and bias, or the ones and zeros that ONNX needs instead."""
-    factor = sheet.numbers(np.ones(shape)) if weight is None else sheet.weight(weight)
-    return factor, sheet.numbers(np.zeros(shape)) if bias is None else sheet.weight(bias)
 
 
 def epsilon(eps: float, name: str) -> float:
@@ -193,19 +177,6 @@ class GroupNorm(Norm):
             normal = [scaled(v, self.weight, self.bias, k // places) for k, v in enumerate(normal)]
         return like(x, normal, shape)
 
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Write an InstanceNormalization over the groups, as GroupNormalization needs opset 18; then the channels."""
-        groups, sides = self.num_groups, (-1,) + (1,) * (len(x.shape) - 1)
-        apart = sheet.reshaped(x, (groups, prod(x.shape) // groups))
-        ones, zeros = (sheet.numbers(np.full(groups, number)) for number in (1.0, 0.0))
-        normal = sheet.node("InstanceNormalization", apart, ones, zeros, shape=apart.shape, epsilon=self.eps)
-        made = sheet.reshaped(normal, x.shape)
-        for operator, part in (("Mul", self.weight), ("Add", self.bias)):
-            if part is not None:
-                channels = sheet.fixed("Reshape", sheet.weight(part), sheet.integers(sides))
-                made = sheet.node(operator, made, channels, shape=x.shape)
-        return made
-
     def extra_repr(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps:g}, affine={self.weight is not None}"
 
@@ -240,16 +211,6 @@ class RMSNorm(RowNorm):
     def _normal(self, row: list[Value]) -> list[Value]:
         factor = 1.0 / functions.sqrt(dot(row, row) * (1.0 / len(row)) + self.eps)
         return [x * factor for x in row]
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Write its formula; the standard has no such node before opset 23."""
-        last = tuple(range(-len(self.normalized_shape), 0))
-        one = (*x.shape[: -len(last)], *(1 for _ in last))
-        squares = sheet.node("Mul", x, x, shape=x.shape)
-        mean = sheet.node("ReduceMean", squares, shape=one, axes=last, keepdims=1)
-        root = sheet.node("Sqrt", sheet.node("Add", mean, self.eps, shape=one), shape=one)
-        normal = sheet.node("Div", x, root, shape=x.shape)
-        return normal if self.weight is None else sheet.node("Mul", normal, sheet.weight(self.weight), shape=x.shape)
 
 
 class BatchNorm(Norm):
@@ -405,20 +366,6 @@ class BatchNorm(Norm):
             return [scaled(v * factor, self.weight, self.bias, c) for v in channel]
         scale, shift = self.weight.weight(c) * factor, self.bias.weight(c)
         return [dot((scale,), (v,), shift) for v in channel]
-
-    @property
-    def in_onnx(self) -> bool:
-        """Return whether there are running statistics; without them the file computes those of each batch."""
-        return self._has_running()
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Write a BatchNormalization with the running statistics."""
-        mean, var = (sheet.weight(vars(self)[name]) for name in ("running_mean", "running_var"))
-        factor, shift = onnx_affine(sheet, self.weight, self.bias, (self.num_features,))
-        momentum = 0.9 if self.momentum is None else 1.0 - self.momentum  # the standard has no mean over all steps
-        return sheet.node(
-            "BatchNormalization", x, factor, shift, mean, var, shape=x.shape, epsilon=self.eps, momentum=momentum
-        )
 
     def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
         """Let the running statistics follow those of a batch: at once, or at every step of a recorded graph."""

@@ -1,4 +1,4 @@
-"""Write a module to an ONNX file. Each layer defines its own node in ``write_onnx``."""
+"""Write a module to an ONNX file; its nodes are those of :mod:`scalarviz.onnx.export`."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from ...scalar.array import Values
 from ...scalar.nested import every, flatten, shape_of
 from ...tape import Tape, trace
 from ..graph import OURS, Node
+from .layers import LayerWriter, writer_of
 from .operations import write_rows
 from .sheet import DOUBLE, FLOAT, INT64, Known, Shape, Sheet, Tensor
 from .sums import Places, Rows
@@ -47,6 +48,13 @@ class Call:
     inputs: tuple[Group, ...]
     more: tuple[Any, ...]
     output: Group
+
+    @property
+    def writer(self) -> LayerWriter:
+        """The writer of the layer, which is in the table."""
+        found = writer_of(self.module)
+        assert found is not None
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
         result = module(*(_sample(row[a:b], shape) for (a, b), shape in zip(_spans(shapes), shapes, strict=True)))
         parts.extend(_parts(result))
         for layer, given, made in recorder.calls:
-            if writes_itself(layer):
+            if writer_of(layer) is not None:
                 values = [x for x in given if flatten(x)]
                 kept.append((layer, values, [x for x in given if not flatten(x)], made))
                 parts.extend((flatten(x), shape_of(x)) for x in (*values, made))
@@ -89,15 +97,6 @@ def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
         behind = end + 1
     inputs = tuple(Group(np.arange(a, b), shape) for (a, b), shape in zip(_spans(shapes), shapes, strict=True))
     return Recorded(tape, inputs, outputs, tuple(calls))
-
-
-def writes_itself(module: Any) -> bool:
-    """Return whether a module's ``write_onnx`` fits its forward: no subclass has changed the computation."""
-    kinds = type(module).__mro__
-    forward, written = (next((k for k in kinds if name in vars(k)), None) for name in ("forward", "write_onnx"))
-    if forward is None or written is None or "forward" in vars(module):
-        return False
-    return kinds.index(written) <= kinds.index(forward) and bool(getattr(module, "in_onnx", True))
 
 
 def _spans(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
@@ -261,7 +260,7 @@ class Units:
         return bool(self.lanes[np.fromiter(rows, np.int64)].any())
 
     def _call_key(self, call: Call, number: int, lanes: bool) -> Any:
-        if not getattr(call.module, "onnx_stacks", False) or call.more or len(call.inputs) != 1:
+        if not call.writer.stacks or call.more or len(call.inputs) != 1:
             return number
         return id(call.module), call.inputs[0].shape, lanes
 
@@ -352,7 +351,7 @@ def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
     ids, others = set[int](), {int(row) for part in found.outputs for row in part.rows}
     for unit in units.units:
         if unit.call is not None:
-            target = ids if getattr(unit.call.module, "onnx_ids", False) else others
+            target = ids if unit.call.writer.takes_ids else others
             target.update(row for part in unit.call.inputs for row in part.rows.tolist())
         else:
             node = found.tape.nodes[unit.row]
@@ -403,7 +402,7 @@ class _Writer:
             for k in range(len(first.inputs))
         ]
         with self.sheet.in_scope(self.names.get(id(module)) or type(module).__name__.lower()):
-            made = module.write_onnx(self.sheet, *given, *first.more)
+            made = first.writer.write(module, self.sheet, *given, *first.more)
         made = replace(made, shape=(*side, *first.output.shape))
         self._put(np.concatenate([call.output.rows for call in calls]), made)
 
