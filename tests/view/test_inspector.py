@@ -17,10 +17,11 @@ from scalarviz import nn, optim
 from scalarviz.run.opened.digits import factors
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.opened.rule import Update
+from scalarviz.run.opened.why import LARGEST, Row, Why
 from scalarviz.view.cubes.picking import cells_of, sides_of
 from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.screen.account import LISTED, Account, Term, account_of, ledger_of
+from scalarviz.view.screen.account import account_of, ledger_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
 from scalarviz.view.shown.names import Selection, joined, parts_of, who
 from scalarviz.view.shown.subject import subject_of
@@ -181,31 +182,32 @@ def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr):
             assert kept or text.endswith(f"becomes {figure(float(after[index]))}")
 
 
-def account(products, divisor, x=0.5):
+def reason(products, divisor, x=0.5):
     sizes = np.where(np.isnan(products), np.inf, np.abs(products))
-    terms = tuple(Term(int(k), products[k] / x, x) for k in np.argsort(-sizes, kind="stable")[:LISTED])
-    total = float(np.sum(products))
-    update = Update(0, 1.0, 1.0, total / divisor)
-    return Account(update, 3, 0, False, terms, len(products), total, divisor, (), "SGD")
+    largest = np.argsort(-sizes, kind="stable")[:LARGEST]
+    rows = tuple(Row(int(k), "", products[k] / x, x, products[k]) for k in largest)
+    total, others = float(np.sum(products)), float(np.sum(np.delete(products, largest)))
+    update, more = Update(0, 1.0, 1.0, total / divisor), len(products) - len(rows)
+    return Why("w", 0, 4, 1, rows, more, others, total, divisor, total / divisor, None, "", update)
 
 
 sizes = st.floats(1e-12, 1e6).map(lambda size: float(f"{size:.6g}"))
 numbers = sizes | sizes.map(lambda size: -size)
 
 
-@given(st.lists(numbers, min_size=1, max_size=40), st.booleans(), st.integers(1, LISTED))
+@given(st.lists(numbers, min_size=1, max_size=40), st.booleans(), st.integers(1, LARGEST))
 @settings(max_examples=300, deadline=None)
 def test_the_column_adds_up_and_divides_as_printed(products, mean, listed):
-    one = account(products, len(products) if mean else 1)
-    listed = min(listed, len(one.terms))
+    one = reason(products, len(products) if mean else 1)
+    listed = min(listed, len(one.rows))
     book = ledger_of(one, listed)
     assert len(book.terms) == listed
     assert (book.rest is None) == (len(products) == listed)
     if book.rest is not None:
         assert sum(term.value for term in book.terms) + book.rest.value == book.total.value
-        true = Decimal(one.total - sum(term.product for term in one.terms[:listed])).scaleb(-book.power)
+        true = Decimal(one.total - sum(row.product for row in one.rows[:listed])).scaleb(-book.power)
         assert abs(book.rest.value - true) <= book.total.place * (listed + 2) / 2 + abs(true) * Decimal("1e-9")
-    for term, printed in zip(one.terms, book.terms, strict=False):
+    for term, printed in zip(one.rows, book.terms, strict=False):
         assert abs(Decimal(term.product).scaleb(-book.power) - printed.value) * 2 <= printed.place * Decimal("1.0001")
         delta, factor = factors(term.delta, term.x, printed, book.power)
         off = abs(exact(delta) * exact(factor) - printed.value)
@@ -218,9 +220,9 @@ def test_the_column_adds_up_and_divides_as_printed(products, mean, listed):
 
 def test_what_is_not_finite_is_shown_as_it_is_and_zeros_are_zero():
     for bad in (float("nan"), float("inf"), -float("inf")):
-        book = ledger_of(account([1.0, bad, 0.5], 3), 2)
+        book = ledger_of(reason([1.0, bad, 0.5], 3), 2)
         assert {book.terms[0].text, book.total.text} <= {"NaN", "+∞", f"{MINUS}∞"}
-    book = ledger_of(account([0.0] * 20, 20), 8)
+    book = ledger_of(reason([0.0] * 20, 20), 8)
     assert {exact(term.text) for term in (*book.terms, book.gradient)} == {Decimal(0)}
 
 
@@ -232,13 +234,14 @@ def test_an_account_is_that_of_the_coming_step(reduction):
         found, terms = ([of(k) for k in range(run.n_weights)] for of in (lambda k: account_of(run, k), opened.terms))
         run.step()
         for k, (one, of) in enumerate(zip(found, terms, strict=True)):
-            assert (one.step, one.update.before, one.count) == (3, before[k], of.count)
-            assert one.total / one.divisor == pytest.approx(run.frame().gradient[k], rel=1e-6, abs=1e-12)
+            why = one.why
+            assert (one.step, one.update.before, why.count) == (3, before[k], of.count)
+            assert why.total / why.divisor == pytest.approx(run.frame().gradient[k], rel=1e-6, abs=1e-12)
             assert one.update.after == pytest.approx(run.values[k], rel=1e-6, abs=1e-9)
-            largest = np.argsort(-np.abs(of.products), kind="stable")[:LISTED]
-            assert [term.sample for term in one.terms] == of.array["sample"][largest].tolist()
-            assert [term.product / one.divisor for term in one.terms] == pytest.approx(of.products[largest].tolist())
-            assert all(np.array_equal(term.inputs, inputs[term.sample]) for term in one.terms)
+            largest = np.argsort(-np.abs(of.products), kind="stable")[:LARGEST]
+            assert [row.sample for row in why.rows] == of.array["sample"][largest].tolist()
+            assert [row.product / why.divisor for row in why.rows] == pytest.approx(of.products[largest].tolist())
+            assert all(np.array_equal(one.samples[row.sample][0], inputs[row.sample]) for row in why.rows)
 
 
 def test_a_history_holds_its_ends_stays_small_and_goes_back():

@@ -247,7 +247,7 @@ def test_no_gesture_of_a_newcomer_changes_what_is_learnt():
 def test_a_term_that_is_clicked_is_shown_and_a_click_on_the_history_goes_there(hand):
     hand.view.send("step", 95)
     hand.settled()
-    term = selected(hand).account.terms[2]
+    term = selected(hand).account.why.rows[2]
     hand.click(hand.spot("sample", term.sample))
     hand.settled()
     assert np.allclose(hand.view.frame().activations["input"], X[term.sample])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, prod
+from math import inf, isfinite, prod
 
 import numpy as np
 
@@ -38,7 +38,7 @@ LARGEST = 8
 class Row:
     """One term; `delta`, `x` and `product` belong to the sample's own loss, not yet divided by the batch size.
 
-    `sample` is its number in the data, -1 for one from outside; `where` is the place of use, if there are
+    `sample` is its number in the data, -1 for one from outside, or for none; `where` is the place of use, if there are
     several.
     """
 
@@ -73,6 +73,11 @@ class Why:
     engine: str
     update: Update
     now: float | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of all terms."""
+        return len(self.rows) + self.more
 
     def __str__(self) -> str:
         done = "moved" if self.now is not None else "will move"
@@ -131,7 +136,7 @@ def why(opened: Opened, index: int) -> Why:
         )
         for term in terms.array
     ]  # fmt: skip
-    rows.sort(key=lambda row: -abs(row.product))
+    rows.sort(key=lambda row: -abs(row.product) if row.product == row.product else -inf)  # NaN first
     total = terms.sum * divisor
     return Why(
         name=opened.name(index),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -28,54 +28,46 @@ from ...run.opened.digits import (
     significant,
 )
 from ...run.opened.opened import Along
-from ...run.opened.passes import Terms
 from ...run.opened.rule import PLAIN, Update
+from ...run.opened.why import Why, why
 from ...run.run import Run
 from ...scalar.emit import float16
 from ..ink.text import figure
 from ..panels.drawer import BEFORE, Floats, batch_of, noun
 from ..shown.subject import Subject
 
-LISTED = 8
-"""Most terms with a line of their own."""
 SHORT_NAMES = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}
 """Short names of the optimiser's arrays."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Term:
-    """One sample's part of a gradient, before division by the batch size."""
-
-    sample: int  # index of the sample in the data; -1: none
-    delta: float  # δ from the loss of this sample
-    x: float  # input that the weight multiplies
-    inputs: Floats | None = None
-    outputs: Floats | None = None  # outputs of the network for these inputs
-
-    @property
-    def product(self) -> float:
-        """The summand of the gradient."""
-        return self.delta * self.x
+Seen = tuple[Floats, Floats]
+"""Inputs and outputs of a sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """All numbers of one weight in the next step."""
+    """Why one weight will move in the next step, and what else the inspector shows of it."""
 
-    update: Update  # the weight before and after, its gradient, and the lines of the optimiser's rule
-    step: int  # number of steps done
+    why: Why
     edits: int  # number of edits done
     frozen: bool
-    terms: tuple[Term, ...]  # the largest by magnitude, at most `LISTED`
-    count: int  # number of all terms
-    total: float  # sum of all terms
-    divisor: float  # batch size, or the sum of the sample weights; 1 if nothing is divided
     state: tuple[tuple[str, float], ...]  # the optimiser's state by name
     optimizer: str
+    samples: Mapping[int, Seen] = field(default_factory=dict)  # those of the listed terms
     along: Along | None = None
     follows: bool = False  # whether it is a statistic or the loss scale, not a weight
     rounded: str = ""  # in float16: what happens to the network's float16 number
     values: Floats | None = None  # all weights then: another one may be moved without a new edit
+
+    @property
+    def update(self) -> Update:
+        """The weight before and after, its gradient, and the lines of the optimiser's rule."""
+        return self.why.update
+
+    @property
+    def step(self) -> int:
+        """The number of steps done."""
+        return self.why.step - 1
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -95,13 +87,12 @@ class Account:
 def account_of(run: Run, index: int, *, along: bool = True) -> Account:
     """Return why the weight at flat `index` will move in the next step; the run does not change."""
     opened = run.open()
-    terms, update = opened.terms(index, LISTED), opened.update(index)
+    reason, update = why(opened, index), opened.update(index)
     state = zip(run.optimizer.state, run._problem.state, strict=True)
     return Account(
-        update, opened.step - 1, len(run.log), bool(run._store.frozen[index]),
-        _listed(run, terms, opened.divisor), terms.count, terms.sum * opened.divisor, opened.divisor,
+        reason, len(run.log), bool(run._store.frozen[index]),
         tuple((name, float(array[index])) for name, array in state), type(run.optimizer).__name__,
-        opened.loss_along(index) if along else None, opened.follows(index),
+        _samples(run, reason), opened.loss_along(index) if along else None, opened.follows(index),
         _rounded(update.before, update.after) if run.dtype == HALF else "", run._store.value.copy(),
     )  # fmt: skip
 
@@ -114,18 +105,12 @@ def _rounded(before: float, after: float) -> str:
     return f"float16: {figure(old)} becomes {figure(new)}"
 
 
-def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:
-    """Return the largest terms, NaN first, with their samples and the network's outputs."""
-    sizes = np.where(np.isnan(terms.products), np.inf, np.abs(terms.products))
-    array = terms.array[np.argsort(-sizes, kind="stable")]
-    numbers = [int(n) for n in array["sample"]]
-    inputs = {n: np.asarray(sample(run, n)[0], np.float64).ravel() for n in numbers if n >= 0}
+def _samples(run: Run, reason: Why) -> dict[int, Seen]:
+    """Return inputs and outputs of the network for the samples of the listed terms."""
+    inputs = {row.sample: np.asarray(sample(run, row.sample)[0], np.float64).ravel()
+              for row in reason.rows if row.sample >= 0}  # fmt: skip
     made = run.predict(np.stack([*inputs.values()])) if inputs else ()
-    outputs = dict(zip(inputs, made, strict=True))
-    return tuple(
-        Term(n, float(term["delta"]) * divisor, float(term["x"]), inputs.get(n), outputs.get(n))
-        for n, term in zip(numbers, array, strict=True)
-    )
+    return {number: (inputs[number], outputs) for number, outputs in zip(inputs, made, strict=True)}
 
 
 # ---- The terms of the gradient as a column of numbers that adds up as printed.
@@ -148,31 +133,31 @@ class Ledger:
         return "" if not self.power else f"e{MINUS if self.power < 0 else ''}{abs(self.power)}"
 
 
-def ledger_of(account: Account, listed: int) -> Ledger:
+def ledger_of(reason: Why, listed: int) -> Ledger:
     """Return the first `listed` terms, the rest, the sum and the gradient, so that the printed numbers add up.
 
     The rest absorbs rounding: at most some units of its last digit.
     """
-    products = [term.product for term in account.terms[:listed]]
-    power, digits = _scale(products, account.total)
+    products = [row.product for row in reason.rows[:listed]]
+    power, digits = _scale(products, reason.total)
     unit = 10.0**-power
     terms = tuple(decimals(p * unit, digits) for p in products)
-    total = decimals(account.total * unit, digits)
+    total = decimals(reason.total * unit, digits)
     rest = None
-    if account.count > listed:
-        rest = decimals((account.total - sum(products)) * unit, digits)
+    if reason.count > listed:
+        rest = decimals((reason.total - sum(products)) * unit, digits)
         if all(part.value.is_finite() for part in (total, *terms)):
             left = total.value - sum(term.value for term in terms)
             rest = Printed(number(float(left), digits), left, rest.place)
-    return Ledger(power, terms, rest, total, *_divided(account, total, power))
+    return Ledger(power, terms, rest, total, *_divided(reason, total, power))
 
 
-def _divided(account: Account, total: Printed, power: int) -> tuple[Printed, bool]:
+def _divided(reason: Why, total: Printed, power: int) -> tuple[Printed, bool]:
     """Return the gradient with as many digits as follow from the printed sum, and whether they do follow."""
-    if not (total.value.is_finite() and math.isfinite(account.update.gradient)):
-        return significant(account.update.gradient, 4), True
-    exact = EXACT.divide(total.value.scaleb(power), Decimal(account.divisor))
-    ways = [significant(account.update.gradient, digits) for digits in (3, 4, 2)]
+    if not (total.value.is_finite() and math.isfinite(reason.update.gradient)):
+        return significant(reason.update.gradient, 4), True
+    exact = EXACT.divide(total.value.scaleb(power), Decimal(reason.divisor))
+    ways = [significant(reason.update.gradient, digits) for digits in (3, 4, 2)]
     found = next((way for way in ways if rounds_to(exact, way)), None)
     return (ways[0], False) if found is None else (found, True)
 

@@ -15,6 +15,7 @@ from ...run.opened.digits import Printed, factor, factors, signed, significant
 from ...run.opened.equations import DIGITS
 from ...run.opened.opened import Along
 from ...run.opened.rule import PLAIN
+from ...run.opened.why import Row
 from ...run.source import Abilities
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
@@ -26,7 +27,7 @@ from ..ink.widgets import Entry, button, wrapped
 from ..panels.drawer import batch_of, coming_words, loss_words, update_names
 from ..shown.names import Selection, parts_of, tensor_of, who
 from ..shown.subject import Subject
-from .account import Account, Explanation, Lines, Term, ledger_of
+from .account import Account, Explanation, Lines, Seen, ledger_of
 
 # ---- The sections of the inspector, drawn from top to bottom; each clickable place keeps its meaning.
 
@@ -233,38 +234,39 @@ _DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left ed
 
 def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
     """Draw the section with `listed` terms."""
-    listed = min(listed, len(account.terms))
-    book, theme, sketch = ledger_of(account, listed), page.theme, page.sketch
-    what = "δ" if all(term.x == 1.0 for term in account.terms) else "δ × x"
-    title = f"{listed} largest of {account.count:,} terms" if account.count > listed else f"{account.count:,} terms"
-    if account.count == 1:
+    reason = account.why
+    listed = min(listed, len(reason.rows))
+    book, theme, sketch = ledger_of(reason, listed), page.theme, page.sketch
+    what = "δ" if all(row.x == 1.0 for row in reason.rows) else "δ × x"
+    title = f"{listed} largest of {reason.count:,} terms" if reason.count > listed else f"{reason.count:,} terms"
+    if reason.count == 1:
         title = "one term"
-    page.heading(f"step {account.step + 1:,}: {title}", what + (f", in {book.unit}" if book.unit else ""))
-    sizes = [abs(t.product) for t in account.terms if math.isfinite(t.product)]
+    page.heading(f"step {reason.step:,}: {title}", what + (f", in {book.unit}" if book.unit else ""))
+    sizes = [abs(row.product) for row in reason.rows if math.isfinite(row.product)]
     most = max(sizes, default=0.0) or 1.0
-    for term, shown in zip(account.terms, book.terms, strict=False):
-        _row(page, term, shown, book.power, most, subject)
+    for row, shown in zip(reason.rows, book.terms, strict=False):
+        _row(page, row, account.samples.get(row.sample), shown, book.power, most, subject)
     if book.rest is not None:
-        _sum_row(page, f"{account.count - listed:,} more", signed(book.rest.text), theme.text3)
+        _sum_row(page, f"{reason.count - listed:,} more", signed(book.rest.text), theme.text3)
     line = round(page.y + 3)
     sketch.line((page.x + _BAR, line), (page.right, line), theme.flow, 1.0)
     page.y += 4
     left, equal = "sum", "=" if book.exact else "≈"
-    if account.divisor != 1:
+    if reason.divisor != 1:
         unit = f"  (in {book.unit})" if book.unit else ""
         _sum_row(page, f"sum{unit}", signed(book.total.text), theme.text2)
-        left = f"÷ {account.divisor:,.10g}"
+        left = f"÷ {reason.divisor:,.10g}"
     _sum_row(page, f"{left} {equal} gradient", signed(book.gradient.text), theme.pulse, bold=True)
     page.y += 4
 
 
-def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subject: Subject) -> None:
+def _row(page: Page, term: Row, seen: Seen | None, shown: Printed, power: int, most: float, subject: Subject) -> None:
     sketch, theme = page.sketch, page.theme
     top, base = page.y, page.y + 15
-    known, place = term.sample >= 0 and term.inputs is not None, (page.x, top, page.width, ROW)
+    known, place = seen is not None, (page.x, top, page.width, ROW)
     if known and page.spot(place, "sample", term.sample):
         sketch.rect(page.x - 4, top + 0.5, page.width + 8, ROW - 1, radius=4, fill=theme.tray, stroke=theme.border)
-    draw_sample(page, (page.x, top + 2), term, subject)
+    draw_sample(page, (page.x, top + 2), term.sample, seen, subject)
     delta, x = factors(term.delta, term.x, shown, power)
     line = delta if term.x == 1.0 else f"{delta} × {x}"
     if measure(line, LABEL) > _DELTA - SAMPLE - 4 and term.x != 1.0:
@@ -291,22 +293,23 @@ SAMPLE = 68.0
 _WIDE, _HIGH, _NEXT = 24.0, 14.0, 40.0
 
 
-def draw_sample(page: Page, at: tuple[float, float], term: Term, subject: Subject) -> None:
-    """Draw the sample of a term, 16 pixels high, with its upper left corner `at`."""
+def draw_sample(page: Page, at: tuple[float, float], number: int, seen: Seen | None, subject: Subject) -> None:
+    """Draw sample `number`, 16 pixels high, with its upper left corner `at`."""
     x, y = at
     sketch, theme = page.sketch, page.theme
-    if term.inputs is not None and subject.sample.colours and len(term.inputs) == 3:
-        sketch.rect(x, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(term.inputs), stroke=theme.border)
-        if term.outputs is not None and len(term.outputs) == 3:
+    inputs, outputs = (None, None) if seen is None else seen
+    if inputs is not None and subject.sample.colours and len(inputs) == 3:
+        sketch.rect(x, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(inputs), stroke=theme.border)
+        if outputs is not None and len(outputs) == 3:
             sketch.arrow((x + _WIDE + 3, y + 8), (x + _NEXT - 3, y + 8), theme.flow, 1.2, head=5.0)
-            sketch.rect(x + _NEXT, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(term.outputs), stroke=theme.border)
+            sketch.rect(x + _NEXT, y + 1, _WIDE, _HIGH, radius=3, fill=_colour(outputs), stroke=theme.border)
         return
-    side = 0 if term.inputs is None else math.isqrt(len(term.inputs))
-    if term.inputs is not None and subject.sample.sheet and side * side == len(term.inputs) and side > 1:
-        numbers = np.ascontiguousarray(term.inputs, np.float64).tobytes()
+    side = 0 if inputs is None else math.isqrt(len(inputs))
+    if inputs is not None and subject.sample.sheet and side * side == len(inputs) and side > 1:
+        numbers = np.ascontiguousarray(inputs, np.float64).tobytes()
         sketch.image((x, y - 1, 18, 18), _picture(numbers, side, theme.name))
         x += 24
-    name = "all" if term.sample < 0 else f"{term.sample:,}"
+    name = "all" if number < 0 else f"{number:,}"
     sketch.text(x, y + 8 + CAP_HEIGHT * LABEL / 2, name, LABEL, theme.text3)
 
 
