@@ -1,8 +1,8 @@
 """`Value`: a number that remembers how it was computed.
 
-This file is the whole teaching engine. An operation makes a node that holds its result, the operation and its parents;
-`Value.backward` visits the nodes from the youngest to the oldest and applies the chain rule. The formulas are in
-:mod:`scalarviz.scalar.ops`.
+An operation makes a node that holds its result, the operation and its parents; `Value.backward` visits the nodes from
+the youngest to the oldest and applies the chain rule. The formulas stand in :mod:`scalarviz.scalar.ops`; `emit` and
+`kernel` make code of them.
 
 The operators that Values refuse, and the graph walks, come before the class.
 """

@@ -172,6 +172,13 @@ def test_every_page_is_reached_from_the_readme():
     assert seen == set(PAGES)
 
 
+def test_the_files_of_how_it_works_are_there_and_each_is_named_once():
+    named = re.findall(r"`(scalarviz/[\w/]+\.\w+)`", PAGES["docs/how-it-works.md"])
+    assert len(named) > 30
+    assert len(named) == len(set(named))
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
 def test_the_figures_are_those_of_the_result_files():
     spec = importlib.util.spec_from_file_location("readme_table", ROOT / "benchmarks" / "readme_table.py")
     table = importlib.util.module_from_spec(spec)
