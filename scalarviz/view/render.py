@@ -269,7 +269,7 @@ def film(
     theme, cmap, presenter
         As in :func:`scalarviz.view.render`.
     story : str
-        ``"step"``: show the one step after `steps`, opened, micro-step by micro-step, in at most 20 seconds.
+        ``"step"``: show the one step after `steps`, opened, micro-step by micro-step, in at most 60 seconds.
 
     Returns
     -------

@@ -37,7 +37,7 @@ from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.panels.registry import drawer_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.watch.microsteps import pass_seconds
+from scalarviz.view.watch.microsteps import READ, pass_seconds
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
@@ -210,7 +210,7 @@ def test_a_breakpoint_is_looked_into_where_it_became_true_and_the_step_can_be_fi
 
 
 def test_space_plays_an_opened_step_to_its_end_stands_there_and_leaves_it_when_it_is_pressed_again(hand):
-    before, seen, tick, taken = bits(hand.run), [], 0.02, 0.0
+    before, seen, tick, taken = bits(hand.run), [], 0.2, 0.0
     press(hand, ".")
     walk = hand.view.micro.walk
     assert len(pass_seconds(walk)) == len(walk)
@@ -224,7 +224,7 @@ def test_space_plays_an_opened_step_to_its_end_stands_there_and_leaves_it_when_i
             hand.settled(4, 0.25)
             assert told(hand).position == 5
             press(hand, "Space")
-            hand.host.pass_time(0.6)
+            hand.host.pass_time(READ)
             seen.append(5)
     assert seen == [*range(1, len(walk))]
     assert taken == pytest.approx(sum(pass_seconds(walk)[:-1]), abs=tick * len(walk) + 0.6)

@@ -6,6 +6,7 @@ ends, or when the user leaves it for training. A recording contains its recorded
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,29 +27,27 @@ if TYPE_CHECKING:
     from ...run.questions.breakpoints import Stop
     from .viewer import Viewer
 
-SECONDS = {
-    "clear": 0.3, "product": 0.12, "sum": 0.3, "unit": 0.3, "stage": 0.6, "node": 0.6, "loss": 0.6, "delta": 0.6,
-    "gradient": 0.25,
-}  # fmt: skip
-"""Seconds for which a micro-step of each kind is shown while an opened step plays."""
-UPDATES, HOLD = 1.2, 1.5
-"""Seconds for all updates together, and extra seconds for the last one."""
-PASS = 20.0
-"""Most seconds of a whole step; longer steps play faster by one factor."""
+READ, HOLD = 1.2, 1.5
+"""Seconds for which a micro-step is shown while an opened step plays, and extra seconds for the last one."""
+PASS, FIRST, QUICKEST = 60.0, 2, 0.1
+"""Most seconds of a step. In a longer one, all but the `FIRST` of each kind in a layer are faster, down to a share."""
 SUM_SECONDS = 6.0
 """Seconds in which the samples of a batch are added up."""
 
 
 def pass_seconds(walk: Walk) -> list[float]:
     """Return the seconds for which each micro-step is shown while the step plays, in a window or a film."""
-    each = UPDATES / max(1, walk.phases.count(UPDATE))
-    own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
-    own = [seconds * walk.rows_in(at) for at, seconds in enumerate(own, start=1)]
-    slides = [len(walk.lighting.stops(at)) for at in range(1, len(walk) + 1)]
-    own = [STOP * (n + STANDS) if n > 1 else usual for n, usual in zip(slides, own, strict=True)]
-    own[-1] += HOLD
-    faster = min(1.0, PASS / sum(own))
-    return [faster * seconds for seconds in own]
+    seen, own, again = Counter[tuple[str, str, str]](), list[float](), list[bool]()
+    for at, step in enumerate(walk.steps, start=1):
+        slides = len(walk.lighting.stops(at))
+        own.append(STOP * (slides + STANDS) if slides > 1 else READ * walk.rows_in(at))
+        seen[step.phase, step.stage, step.kind] += 1
+        again.append(seen[step.phase, step.stage, step.kind] > FIRST)
+    own[-1], again[-1] = own[-1] + HOLD, False
+    seconds, late = np.array(own), np.array(again)
+    left = (PASS - seconds[~late].sum()) / max(seconds[late].sum(), READ)
+    seconds[late] *= np.clip(left, QUICKEST, 1.0)
+    return [float(one) for one in seconds * min(1.0, PASS / seconds.sum())]
 
 
 class MicroSteps:
