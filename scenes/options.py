@@ -364,8 +364,10 @@ class SceneOptions(Flags):
         le=10**15, metavar="STEP",
         shown="the last one",
     )  # fmt: skip
-    story: Literal["training", "step"] = flag(
-        "content of a film: the training, or the micro-steps of the step after --at", "training"
+    story: Literal["training", "step", "short"] = flag(
+        "content of a film: the training; the micro-steps of the step after --at; or, in 20 seconds, the purpose, one "
+        "weight in one step, the training and the result",
+        "training",
     )
     duration: float = flag(
         "seconds for all steps in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False

@@ -43,7 +43,8 @@ class Outputs:
         if not self.films:
             yield iter([scene.run.steps + steps])
             return
-        from ..view.render import Reel, film_of_step, film_of_training
+        from ..view.out.short_film import ShortFilm, Stage
+        from ..view.render import SHORT, Reel, film_of_step, film_of_training
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:
@@ -53,9 +54,15 @@ class Outputs:
                 with Reel(films, easel, options.fps) as reel:
                     film_of_step(reel, easel, stopped)
                 return
+            short = None
+            if options.story == SHORT:
+                stage = easel_of(scene.name, options, scene, Stage)
+                assert isinstance(stage, Stage)
+                short = ShortFilm(stage, scene.run, scene.story)
+            easel = self._easel_of(scene) if short is None else short.stage
             with film_of_training(
-                scene.run, steps, films, self._easel_of(scene), options.fps, options.duration,
-                steady=scene.steps_a_frame, stopped=stopped,
+                scene.run, steps, films, easel, options.fps, options.duration,
+                steady=scene.steps_a_frame, stopped=stopped, short=short,
             ) as (reel, stops):  # fmt: skip
                 yield stops
         finally:  # a diverged run leaves its film, too
@@ -92,13 +99,13 @@ class Outputs:
         return written
 
 
-def easel_of(name: str, options: Any, x: object) -> Easel:
-    """Return an easel with the size and theme in `options`; `name` stands in messages."""
+def easel_of(name: str, options: Any, x: object, kind: type[Easel] | None = None) -> Easel:
+    """Return an easel of a `kind` with the size and theme in `options`; `name` stands in messages."""
     from ..view.ink.theme import presenting
     from ..view.out.easel import Easel
 
     theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
-    return Easel(x, options.size, theme, cmap, tell=lambda line: say(f"{name}: {line}"), name=name)
+    return (kind or Easel)(x, options.size, theme, cmap, tell=lambda line: say(f"{name}: {line}"), name=name)
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:
@@ -166,8 +173,8 @@ def tells_a_step(options: Any) -> bool:
     if options.story == "training":
         return False
     if not any(path.suffix.lower() in FILMS for path in options.out):
-        raise InputError("--story step needs a film; add --out step.mp4")
-    return True
+        raise InputError(f"--story {options.story} needs a film; add --out {options.story}.mp4")
+    return bool(options.story == "step")
 
 
 def check_moment(options: Any, first: int) -> None:
@@ -185,6 +192,8 @@ def check_heard(options: Any) -> None:
     """Refuse flags of a window or a film if neither is made."""
     if not (options.headless or options.out):
         return
+    if options.story == "short":
+        options.refuse(["duration"], "a short film has 20 seconds")
     if options.paused:
         options.refuse(["paused"], f"{'--headless' if options.headless else '--out'} opens no window")
     if not any(path.suffix.lower() in FILMS for path in options.out):

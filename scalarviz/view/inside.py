@@ -334,6 +334,7 @@ class Inside:
             return sketch
         change = np.abs(np.nan_to_num(np.asarray(step.frame.state["change"], np.float64)))
         largest = [int(k) for k in np.argsort(-change)[:LARGEST] if change[k] > 0]
+        largest *= len(largest) > 1  # a rank needs a second one
         ranked: list[tuple[float, float]] = []
         for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
             span, large = range(plate.start, plate.start + plate.size), min(face_room(plate, bench.project)) > _MARKED

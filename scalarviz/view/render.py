@@ -32,6 +32,7 @@ from .micro.walk import Walk, micro_step_of, open_step, sides
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
 from .out.files import Film, check_fps, check_picture, film_class, film_of, save
 from .out.offscreen import offscreen
+from .out.short_film import SECONDS, ShortFilm, Stage
 from .page.pictures import Output, output_of
 from .shown.subject import at_step, subject_of
 from .walls.runs import check_plain, runs_of
@@ -230,7 +231,7 @@ def picture(x: object, size: tuple[int, int] = SIZE, *, theme: str = "light", **
 
 KEEPS = (DivergedError, KeyboardInterrupt)
 """Exceptions that end a film but keep it."""
-TRAINING, STEP = STORIES = ("training", "step")
+TRAINING, STEP, SHORT = STORIES = ("training", "step", "short")
 """The stories of a film."""
 STEPS = 1000
 """Default number of steps in a film of a run."""
@@ -265,11 +266,13 @@ def film(
     fps : int
         Frames per second.
     duration : float
-        Seconds.
+        Seconds of a film of the training.
     theme, cmap, presenter
         As in :func:`scalarviz.view.render`.
     story : str
         ``"step"``: show the one step after `steps`, opened, micro-step by micro-step, in at most 60 seconds.
+        ``"short"``: 20 seconds with a sentence each for the purpose, one weight through one step, the training, and
+        what was learnt. A recording has no such film.
 
     Returns
     -------
@@ -301,9 +304,11 @@ def film(
     fps = integer("film: fps", fps, 1, 240)
     check_fps(file, fps)
     check_target(file)
-    easel = Easel(subject, size, presenting(theme, presenter), cmap)
     if story not in STORIES:
         raise InputError(f"film: story: got {story!r:.60}; allowed: {listing(STORIES)}")
+    if story == SHORT and not isinstance(run, Run):
+        raise InputError("film: story 'short' shows a run while it trains, not a recording; allowed: a Scene or a Run")
+    easel = (Stage if story == SHORT else Easel)(subject, size, presenting(theme, presenter), cmap)
     if story == STEP:
         if isinstance(run, Run):
             run.step(integer("film: steps", 0 if steps is None else steps, 0))
@@ -312,7 +317,11 @@ def film(
     elif isinstance(run, Run):
         steady = x.steps_a_frame if isinstance(x, Scene) else None
         steps = integer("film: steps", STEPS if steps is None else steps, 0)
-        with film_of_training(run, steps, [file], easel, fps, duration, steady=steady, keeps=KEEPS) as (reel, stops):
+        short = ShortFilm(easel, run, x.story if isinstance(x, Scene) else None) if isinstance(easel, Stage) else None
+        with film_of_training(run, steps, [file], easel, fps, duration, steady=steady, keeps=KEEPS, short=short) as (
+            reel,
+            stops,
+        ):
             for stop in () if reel.failures else stops:
                 run.step(stop - run.steps)
     else:
@@ -331,18 +340,25 @@ def film(
 def film_of_training(
     run: Run, steps: int, paths: Sequence[Path], easel: Easel, fps: int, duration: float, *, steady: int | None = None,
     stopped: Callable[[], bool] = lambda: False, keeps: tuple[type[BaseException], ...] = (DivergedError,),
+    short: ShortFilm | None = None,
 ) -> Iterator[tuple[Reel, Iterator[int]]]:  # fmt: skip
     """Yield the film's reel, and the steps to train to, one after another. Each is a frame; the last always is.
 
     The film is paced by how much changes, which is rehearsed on a copy of the run until `stopped()`. An exception in
-    `keeps` ends the films, which stay complete up to there.
+    `keeps` ends the films, which stay complete up to there. The colours have one range for the whole film. In a `short`
+    film, the training is one beat.
     """
     first, last = run.steps, run.steps + steps
-    known = None if steady else rehearse(run, steps, stopped=stopped)
+    known = rehearse(run, steps, stopped=stopped)
     stops = pace(steps, duration, fps, known, steady=steady)
+    if short is not None:
+        stops = pace(steps, SECONDS["run"], fps, known, rest=0.0)
     paces, ended = steps_a_frame(stops, fps), False
     error: BaseException | None = None
     with Reel(paths, easel, fps) as reel:
+        if short is not None:
+            short.opening(reel, stopped)
+        easel.bench.colouring.least = 0.0 if known is None else known.extent
 
         def frames() -> Iterator[int]:
             nonlocal ended
@@ -350,7 +366,7 @@ def film_of_training(
                 yield first + int(stop)
                 ended = bool(stop == stops[-1])  # then the numbers are exact, as in a still
                 words = f"at the end  ·  {run.engine}" if ended else _pace_text(run, float(paces[number]), fps)
-                if not reel.add(words, exact=ended):
+                if not reel.add(words if short is None else short.words(), exact=ended):
                     break
             if run.steps < last:  # training continues after a failed film
                 yield last
@@ -359,7 +375,9 @@ def film_of_training(
             yield reel, frames()
         except keeps as raised:
             error = raised
-        if not ended:  # stopped early: the film ends with the present state
+        if short is not None:
+            short.ending(reel)
+        elif not ended:  # stopped early: the film ends with the present state
             reel.add(str(run.engine), exact=True)
     if error is not None:
         raise error

@@ -94,6 +94,7 @@ class Workbench:
     left_out: frozenset[str] = frozenset()
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
+    _staged: Places | None = None  # places in a film or a tile, instead of its own
     _over_row = False  # whether the pointer is over a row of activations
 
     def __init__(
@@ -194,6 +195,24 @@ class Workbench:
             self.panels_shown = shown
             self.lay_out()
 
+    def stage(self, places: Places) -> None:
+        """Draw only the cubes and some panels, in the given places."""
+        self._staged, self.panels_shown = places, False
+        self.lay_out()
+
+    def _fill(self, scene: Box) -> None:
+        """Enlarge the cubes until they, with their names, fill the scene."""
+        for _ in range(2):  # names do not grow
+            corners = self.project(np.concatenate([plate.corners for plate in self.layout.plates]))
+            ends = [
+                (x + dx * wide, y + dy * high) for x, y, wide, high in self.scenery.words for dx, dy in ((0, 0), (1, 1))
+            ]
+            points = np.concatenate([corners, np.array(ends).reshape(-1, 2)]) * self._ratio
+            x, y, wide, high = scene
+            room = (x * self._ratio[0], y * self._ratio[1], (x + wide) * self._ratio[0], (y + high) * self._ratio[1])
+            self._view.fill((*points.min(axis=0).tolist(), *points.max(axis=0).tolist()), room)
+            self._place_scenery(None)
+
     def take_apart(self, apart: Apart) -> None:
         """Spread the plates, or show one layer alone; deselect a weight that is no longer drawn."""
         self.apart = apart
@@ -223,6 +242,8 @@ class Workbench:
         self._view.relaid(self.layout)
         self.touch.hover(None)
         self._make_views()
+        if self._staged is not None:
+            self._fill(self._staged.scene)
         self._outdated = True
 
     def _arrange(self) -> None:
@@ -278,6 +299,10 @@ class Workbench:
 
     def _lay_panels(self) -> None:
         """Compute the places of everything but the cubes."""
+        if self._staged is not None:
+            self.side.lift(there=False, floor=False)
+            self.places = self._staged
+            return
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands, opened = shown and bool(self.keys), self.inside.micro_step is not None
         panels = shown and "panels" not in self.left_out

@@ -19,11 +19,13 @@ from kit.commands import SCENES, make_scene
 from kit.runs import bits, make_run
 from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
+from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
+from scalarviz.view.out.short_film import SECONDS, Stage, beats_of, followed
 from scalarviz.view.render import Reel, film_of_step, film_of_training
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.microsteps import PASS, READ, pass_seconds
@@ -65,6 +67,66 @@ def test_a_film_of_a_step_ends_where_it_is_stopped(tmp_path):
         film_of_step(reel, easel, lambda: reel.frames >= 5)
     assert reel.frames == 5
     assert reel.written == [tmp_path / "step.mp4"]
+
+
+def told_by(name, monkeypatch, tmp_path, size=(640, 320), fps=5, steps=20):
+    """The scene, and the words, what stood beside and the drawn numbers of each frame of a short film."""
+    scene, frames = make_scene(name), []
+
+    def note(stage, words, seconds, frame):
+        stage.update("", seconds, frame)
+        frames.append((words, [*stage.beside], stage.bench))
+        return filled(size)
+
+    monkeypatch.setattr(Stage, "picture", note)
+    sv.film(scene, tmp_path / "short.gif", steps, size=size, fps=fps, story="short")
+    return scene, frames
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", SCENES)
+def test_a_short_film_says_the_purpose_one_weight_the_batch_and_the_result_each_for_two_seconds(
+    name, monkeypatch, tmp_path
+):
+    scene, frames = told_by(name, monkeypatch, tmp_path)
+    said = [words for words, _, _ in frames]
+    beats = list(dict.fromkeys(said))
+    assert len(said) == pytest.approx(5 * sum(seconds * (4 if b == "step" else 1) for b, seconds in SECONDS.items()),
+                                      abs=5 * SECONDS["step"] + 4)  # fmt: skip
+    assert all(said.count(words) >= 2 * 5 for words in beats)
+    assert beats[0] == f"{scene.story.opening(scene.run.n_weights)} {scene.story.sentence}" or scene.story is None
+    assert beats[-1].startswith("After 20 steps: ")
+    before = make_scene(name)
+    subject = subject_of(before)
+    walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
+    index = followed(walk)
+    captions = [walk.micro_step_at(at, index).sentence.caption.text for at in beats_of(walk, index)]
+    assert beats[2:-2] == list(dict.fromkeys(captions))
+    assert captions
+    many = before.run.source.facts.batch_size if hasattr(before.run, "source") else subject.source.facts.batch_size
+    assert f" {many:,} " in beats[-2] if many > 1 else "one " in beats[-2]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("size", [(640, 320), (1280, 720), (1080, 1920)])
+def test_texts_of_a_short_film_fit_and_are_large(size, monkeypatch, tmp_path):
+    _, frames = told_by("rgb", monkeypatch, tmp_path, size, fps=1)
+    for words, beside, bench in frames[:12]:
+        assert all(text.size * bench.places.scale >= 13 for k in bench.sketches for text in k.texts), words
+        wide, high = bench.places.size
+        for text in (text for sketch in beside for text in sketch.texts):
+            width = measure(text.text, text.size, text.bold)
+            left = text.x - {"left": 0, "middle": 0.5, "right": 1}[text.anchor] * width
+            assert 0 <= left <= left + width <= wide
+            assert 0 < text.y < high
+
+
+def test_a_recording_has_no_short_film(tmp_path):
+    run, path = make_run(), tmp_path / "run.svz"
+    with sv.Recording(run, path=path):
+        run.step(3)
+    with sv.load_recording(path) as recorded, pytest.raises(InputError, match="not a recording"):
+        sv.film(recorded, tmp_path / "x.gif", story="short")
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -39,6 +39,9 @@ FAR, SHARE, SAMPLED = 1e4, 0.9, 2**12
 spread, are examined.
 """
 
+SINGLE = 100
+"""From so many weights on, a film may draw single ones as clipped."""
+
 EMPTY = 1.0
 """V without finite values other than zeros: any V shows zero as the neutral colour."""
 
@@ -139,6 +142,13 @@ def weight_reach(weights: ArrayLike) -> float:
 def weight_extent(weights: ArrayLike) -> float:
     """Return V of the weights that have neighbours."""
     return extent(weights, weight_reach(weights))
+
+
+def whole_extent(weights: ArrayLike) -> float:
+    """Return V of a film: of fewer than `SINGLE` weights all are in the range, so that none is drawn as clipped."""
+    flat = np.asarray(weights, np.float64).ravel()
+    few = flat.size < SINGLE
+    return float(np.abs(flat[np.isfinite(flat)]).max(initial=0.0)) if few else weight_extent(flat)
 
 
 def clip_share(values: ArrayLike, v: float) -> float:

@@ -17,6 +17,7 @@ from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
+from ..questions.ranges import whole_extent
 from ..run import Run
 from ..source import Abilities, Facts, Source
 from ..travel import POINTS, WeightRecord
@@ -40,6 +41,7 @@ class Rehearsal:
     # how far the weights have come at each mark, in shares of their size, all moves added up
     distances: NDArray[np.float64]
     all_samples: bool = True  # whether each loss is that of all samples
+    extent: float = 0.0  # end of a range of colours that shows the weights of all marks; 0: unknown
 
 
 def rehearse(
@@ -64,7 +66,7 @@ def rehearse(
     marks = np.unique(np.rint(np.concatenate([even, early, [steps]])).astype(np.int64))
     twin.call_seconds = min(twin.call_seconds, seconds / 10)
     values, first, start = twin.problem.store.value, twin.steps, time.perf_counter()
-    before, way = values.copy(), [0.0]
+    before, way, reach = values.copy(), [0.0], whole_extent(values)
     try:
         for mark in marks[1:]:
             while twin.steps < first + mark:
@@ -74,10 +76,10 @@ def rehearse(
                 if stopped() or spent > seconds or (spent > _SURE * seconds and expected > _TOO_LONG * seconds):
                     return None
             way.append(way[-1] + _share(before, values))
-            before = values.copy()
+            before, reach = values.copy(), max(reach, whole_extent(values))
     except (DivergedError, DeviceError):
         return None
-    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run._problem.full_batch)
+    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run._problem.full_batch, reach)
 
 
 def _share(before: NDArray[np.floating], after: NDArray[np.floating]) -> float:

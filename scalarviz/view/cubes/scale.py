@@ -175,6 +175,7 @@ class Coloring:
         self._ranges = dict[str, RangeTracker]()  # of quantities shown before
         self._seen_last: Float | None = None
         self._wanted, self._reach = 1.0, inf  # V of the last frame; the largest weight that has neighbours
+        self.least = 0.0  # V of the weights is at least this, for a film that knows its range; can be set
         self.of = ""  # whose numbers they are, in the legend's words, if not a moment's; can be set
         self.opened = False  # whether a step is open: a cube without a number is dark and shows its weight; can be set
         self.recorded = False  # whether a recording is read: missing numbers never appear; can be set
@@ -225,7 +226,8 @@ class Coloring:
             seconds = None  # a stage of a step has its own range; or there was none
         self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
-        self.range = self.shows.range(*self._tracker.follow([self._wanted], seconds))
+        least = self.least if self.quantity == "weight" else 0.0
+        self.range = self.shows.range(*self._tracker.follow([max(self._wanted, least)], seconds))
         self.growing = self.range is not RATIO and self._tracker.growing
         self._draw(seconds)
 

@@ -24,18 +24,18 @@ _LINE = 19.0
 _APART = 14.0  # a name and its value beside the pointer
 
 
-def wrapped(text: str, width: float, size: float = LABEL) -> list[str]:
+def wrapped(text: str, width: float, size: float = LABEL, bold: bool = False) -> list[str]:
     """Return `text` in lines of at most `width`; longer words are broken."""
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}".strip()
-        if measure(joined, size) <= width:
+        if measure(joined, size, bold) <= width:
             lines[-1] = joined
             continue
         if lines[-1]:
             lines.append("")
         for character in word:
-            if lines[-1] and measure(lines[-1] + character, size) > width:
+            if lines[-1] and measure(lines[-1] + character, size, bold) > width:
                 lines.append("")
             lines[-1] += character
     return lines if lines[0] else []
@@ -45,16 +45,17 @@ LEADING = 1.25
 """Line height of a caption, relative to its size."""
 
 
-def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str) -> float:
+def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str, largest: int = 20, *, bold: bool = False) -> float:
     """Write a caption in lines of about one length, in the largest type that fits; return the height used."""
     x, y, width, height = box
-    ways = [(size, wrapped(text, width, size)) for size in (20, 18, 17, 16, 15, 14, LABEL)]
+    sizes = [size for size in (23, 22, 21, 20, 18, 17, 16, 15, 14, LABEL) if size <= largest]
+    ways = [(size, wrapped(text, width, size, bold)) for size in sizes]
     size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
-    even = measure(text, size) / len(lines) if lines else width
-    narrower = (wrapped(text, wide, size) for wide in np.arange(1.02 * even, width, 0.05 * width))
+    even = measure(text, size, bold) / len(lines) if lines else width
+    narrower = (wrapped(text, wide, size, bold) for wide in np.arange(1.02 * even, width, 0.05 * width))
     lines = next((way for way in narrower if len(way) == len(lines)), lines)
     for k, line in enumerate(lines):
-        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1)
+        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1, bold=bold)
     return LEADING * size * len(lines)
 
 

@@ -230,6 +230,12 @@ class Captions:
         over = f"for this {noun(self._subject)}" if self._single else f"over {self._walk.batch}"
         return captions.slope(value, others, over, bias=source == "")
 
+    def outcome_behind(self, index: int) -> tuple[str, float, float] | None:
+        """Return name, output and target of the output to whose sum a weight adds; None for another weight."""
+        _, target, stage, row = self._ends(index)
+        gap = None if stage is None or not self._single else self._gap(stage, row)
+        return None if gap is None else (target, *gap)
+
     def _gap(self, stage: Stage, row: int) -> tuple[float, float] | None:
         """Return an output and its target, if the stage leads to the outputs of one sample."""
         last, targets = self._last, self._opened.targets

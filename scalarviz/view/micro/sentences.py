@@ -42,7 +42,7 @@ class Sentences:
 
     def __init__(self, walk: Walk) -> None:
         self._walk, self._opened, self._subject, self._frame = walk, walk.opened, walk.subject, walk.frame
-        self._names, self._captions = Names(walk.subject), Captions(walk)
+        self._names, self.captions = Names(walk.subject), Captions(walk)
         board = next((panel for panel in walk.subject.panels if isinstance(panel, WordBoard)), None)
         self._word = (BEGINNING, *board.word) if board is not None and walk.opened.trial else ()
         self._follow = () if board is None else (*map(quoted, board.letters), "end")
@@ -52,7 +52,7 @@ class Sentences:
     ) -> Sentence:
         """Return the line of a micro-step; it is about the `selected` weight if that number is `computed`."""
         said = self._line(step, selected, computed, adding)
-        return replace(said, caption=self._captions.caption_for(step, said.name, said.index, self._about, adding))
+        return replace(said, caption=self.captions.caption_for(step, said.name, said.index, self._about, adding))
 
     def _line(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int) -> Sentence:
         if adding:

@@ -101,6 +101,12 @@ class Easel:
         return Path(path)
 
 
+def learnt_panel(bench: Workbench) -> str:
+    """Return the name of the panel that shows what is learnt: at the network's end, or the worthiest; empty: none."""
+    own = {name: drawer for name, drawer in bench.side.drawers.items() if drawer.panel.place == "column"}
+    return max(own, key=lambda name: (own[name].ends, own[name].worth), default="")
+
+
 FEW, NEAR = 200, 0.65
 """Up to `FEW` weights a close-up has the whole width, beyond that a share `NEAR` with most cubes."""
 

@@ -305,6 +305,16 @@ class Viewpoint:
         pose = shifted(self._fitted, *by.tolist())
         self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=False)
 
+    def fill(self, box: Rect, room: Rect) -> None:
+        """Put what fills `box` on screen into `room`, as large as it fits; this does not count as moved."""
+        (x0, y0, x1, y1), (left, top, right, bottom) = box, room
+        factor = min((right - left) / max(x1 - x0, 1.0), (bottom - top) / max(y1 - y0, 1.0))
+        middle = (x0 + x1) / 2, (y0 + y1) / 2
+        pose = shifted(
+            zoomed(self.pose, factor, middle), (left + right) / 2 - middle[0], (top + bottom) / 2 - middle[1]
+        )
+        self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=False)
+
     def _show(self, pose: Pose) -> None:
         self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=True)
 
