@@ -202,7 +202,6 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--story step": ("--story step", "--out"),
         "--story step --out x.png": ("needs a film", "--out step.mp4"),
         "--story short --out x.png": ("needs a film", "--out short.mp4"),
-        "--story short --out x.mp4 --at 3": ("--at needs a picture", "--out step-3.png"),
         "--story short --out x.mp4 --duration 3": ("--duration has no effect", "20 seconds"),
         "--at 31 --out x.png": ("--at 31", "0 to 1"),
         "--out x.gif --fps 60": ("50 frames a second", "60"),
