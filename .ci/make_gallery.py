@@ -1,8 +1,9 @@
 """Make ``scenes/pictures/``: of every scene a film of six seconds and a still, of some also of one step, and a sheet.
 
 Usage: ``python .ci/make_gallery.py [SCENE ...]``; default: all scenes of the package. What is not named stays as it is.
-A film is the whole run of a scene with its defaults, paced as the program paces it; the still is of the cubes at its
-end. The film of a step is what ``--story step`` makes.
+A film is the whole run of a scene with its defaults, paced as the program paces it; the still shows the cubes at its
+end beside what they learnt. The film of a step is what ``--story step`` makes, and that of the README what
+``--story short`` makes, without some of its sentences.
 ``docs/scenes.md`` shows the films: this writes their table. The stills are installed, since the window that
 ``scalarviz`` opens shows them.
 """
@@ -10,6 +11,7 @@ end. The film of a step is what ``--story step`` makes.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from PIL import Image
 
 from scalarviz.cli.scene_files import scene_names
 from scalarviz.run.core.frame import Frame
+from scalarviz.run.scene.scene import Scene
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
 from scalarviz.view.ink.painter import Painter as Ink
@@ -25,8 +28,10 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.out.short_film import SECONDS as BEATS
+from scalarviz.view.out.short_film import ShortFilm, Stage
 from scalarviz.view.render import Reel, film_of_step
-from scalarviz.view.walls.scene_wall import STILL
+from scalarviz.view.walls.scene_wall import LEARNT, STILL, beginning
 from scalarviz.view.watch.playback import pace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +47,8 @@ OPENED, AT = ("rgb", "playground", "digits", "microgpt"), 300
 """Scenes whose step is filmed, and after how many steps."""
 LAID_OUT_STEP, STEP_SIZE = (1280, 720), (800, 450)
 """The same of films of a step, in which more is written."""
+README, README_SIZE, README_FPS, README_FILM = "rgb", (640, 320), 10, 900_000
+"""The scene of the README's film, with its pixels, pictures a second, and bytes at most."""
 LAST = 1500
 """Milliseconds for which the end is shown besides."""
 MOST = 3_000_000
@@ -58,26 +65,50 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
     options = loaded.options(size=LAID_OUT)
     scene = loaded.build(options)
     run, easel = scene.run, Easel(scene, options.size, "dark")
-    engine, frames = str(run.engine), []
-    for step in pace(options.steps, SECONDS, FPS, rehearse(run, options.steps)):
+    engine, frames, known = str(run.engine), list[Picture](), rehearse(run, options.steps)
+    easel.bench.colouring.least = 0.0 if known is None else known.extent
+    if name == README:
+        return draw_short(scene, options.steps), easel.tile(STILL)
+    for step in pace(options.steps, SECONDS, FPS, known):
         if step > run.steps:
             run.step(int(step) - run.steps)
         frames.append(_small(easel.picture(engine, 1 / FPS)))
-    return frames, easel.close_up(STILL)
+    return frames, easel.tile(STILL)
 
 
 class Kept(Reel):
-    """A film of which the pictures are kept, and no file is written."""
+    """A film of which the pictures are kept, and no file is written; of the sentences only those that are not left out.
 
-    def __init__(self, easel: Easel, fps: int) -> None:
+    `left_out` are places of sentences, counted from 0.
+    """
+
+    def __init__(self, easel: Easel, fps: int, size: tuple[int, int], left_out: Sequence[int] = ()) -> None:
         super().__init__([], easel, fps)
         self.easel, self.pictures = easel, list[Picture]()
+        self._size, self._left_out, self._said = size, left_out, list[str]()
 
     def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
         """One more picture."""
         self.frames += 1
-        self.pictures.append(_small(self.easel.picture(pace_text, 1 / self.fps, frame), STEP_SIZE))
+        self._said += [pace_text] * (self._said[-1:] != [pace_text])
+        if len(self._said) - 1 not in self._left_out:
+            self.pictures.append(_small(self.easel.picture(pace_text, 1 / self.fps, frame), self._size))
         return True
+
+
+def draw_short(scene: Scene, steps: int) -> list[Picture]:
+    """The frames of the README's film: one weight forward, back and moved, the training, and the result."""
+    stage, run = Stage(scene, README_SIZE, get_theme("dark")), scene.run
+    reel, film, known = Kept(stage, README_FPS, README_SIZE, (0, 1, 3)), ShortFilm(stage, run, scene.story), None
+    film.opening(reel, bool)
+    known = rehearse(run, steps)
+    stage.bench.colouring.least = 0.0 if known is None else known.extent
+    for step in pace(steps, BEATS["run"], README_FPS, known, rest=0.0):
+        if step > run.steps:
+            run.step(int(step) - run.steps)
+        reel.add(film.words())
+    film.ending(reel)
+    return reel.pictures
 
 
 def draw_step(name: str) -> list[Picture]:
@@ -86,7 +117,7 @@ def draw_step(name: str) -> list[Picture]:
     options = loaded.options(size=LAID_OUT_STEP)
     scene = loaded.build(options)
     scene.run.step(AT)
-    reel = Kept(Easel(scene, options.size, "dark"), FPS)
+    reel = Kept(Easel(scene, options.size, "dark"), FPS, STEP_SIZE)
     film_of_step(reel, reel.easel)
     return reel.pictures
 
@@ -96,8 +127,8 @@ def _small(picture: Picture, size: tuple[int, int] = SIZE) -> Picture:
 
 
 def sheet(names: list[str]) -> Picture:
-    """All stills with their names, uint8 (H, W, 3)."""
-    theme, gap, line = get_theme("dark"), 16, 34
+    """All stills with their names and purposes, uint8 (H, W, 3)."""
+    theme, gap, line = get_theme("dark"), 16, 48
     wide, high = STILL[0] // 2, STILL[1] // 2
     rows = -(-len(names) // COLUMNS)
     size = COLUMNS * (wide + gap) + gap, rows * (high + line + gap) + gap
@@ -107,7 +138,8 @@ def sheet(names: list[str]) -> Picture:
         still = Image.open(STILLS / f"{name}.webp").convert("RGB").resize((wide, high), Image.Resampling.LANCZOS)
         sketch.rect(x - 1, y - 1, wide + 2, high + 2, fill=theme.border)
         sketch.image((x, y, wide, high), np.asarray(still))
-        sketch.text(x, y + high + 22, name, 16, theme.text1, bold=True)
+        sketch.text(x, y + high + 21, name, 17, theme.text1, bold=True)
+        sketch.text(x, y + high + 41, beginning(load_scene(name).summary, wide, LEARNT), LEARNT, theme.text2)
     with offscreen() as screen:
         ink = Ink(size)
         return screen.render(
@@ -150,8 +182,8 @@ def main(asked: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     for name in asked or scenes:
         frames, still = draw(name)
-        shown = [round(1000 / FPS)] * (len(frames) - 1) + [LAST]
-        film = smallest(frames, shown, FILM, QUALITIES)
+        fps, most = (README_FPS, README_FILM) if name == README else (FPS, FILM)
+        film = smallest(frames, [round(1000 / fps)] * (len(frames) - 1) + [LAST], most, QUALITIES)
         (PICTURES / f"{name}.webp").write_bytes(film)
         if name in OPENED:
             opened = draw_step(name)

@@ -95,6 +95,7 @@ class Workbench:
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
     _staged: Places | None = None  # places in a film or a tile, instead of its own
+    _named = True  # whether the cubes need room for names there
     _over_row = False  # whether the pointer is over a row of activations
 
     def __init__(
@@ -195,15 +196,16 @@ class Workbench:
             self.panels_shown = shown
             self.lay_out()
 
-    def stage(self, places: Places) -> None:
-        """Draw only the cubes and some panels, in the given places."""
-        self._staged, self.panels_shown = places, False
+    def stage(self, places: Places, *, named: bool = True) -> None:
+        """Draw only the cubes, `named` or not, and some panels, in the given places."""
+        self._staged, self._named, self.panels_shown = places, named, False
         self.lay_out()
 
     def _fill(self, scene: Box) -> None:
         """Enlarge the cubes until they, with their names, fill the scene."""
+        plates = [plate for plate in self.layout.plates if self._named or plate.kind != "activation"]
         for _ in range(2):  # names do not grow
-            corners = self.project(np.concatenate([plate.corners for plate in self.layout.plates]))
+            corners = self.project(np.concatenate([plate.corners for plate in plates]))
             ends = [
                 (x + dx * wide, y + dy * high) for x, y, wide, high in self.scenery.words for dx, dy in ((0, 0), (1, 1))
             ]

@@ -22,12 +22,14 @@ from ...run.sources.watched import Watched
 from ...sweep.groups import ALL, StoredResults
 from ..cubes.atlas import ALL_ALIKE, Sizing
 from ..cubes.picking import can_be_outlined, outlined
+from ..ink.boxes import Places
 from ..ink.figure import picture_svg
 from ..ink.painter import Viewport
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
 from ..micro.step_view import MicroStepView
+from ..notes.scenery import face_room
 from ..panels.drawer import loss_words
 from ..shown.subject import Subject, at_step
 from ..workbench import Workbench
@@ -65,20 +67,29 @@ class Easel:
         self.update(words, seconds, frame)
         return self._screen.render(self.bench.draw, self.size, supersample=self._fine)
 
-    def close_up(self, size: tuple[int, int], seconds: float | None = None, frame: Frame | None = None) -> Pixels:
-        """Return the cubes alone, without words, so near that they fill a picture of `size`: uint8 (H, W, 3)."""
-        with self._screen:
-            self.bench.show_panels(False)
+    def tile(self, size: tuple[int, int], seconds: float | None = None, frame: Frame | None = None) -> Pixels:
+        """Return the cubes without names, and beside them what they learnt, in a picture of `size`: uint8 (H, W, 3)."""
+        bench = self.bench
+        if bench.size != size:
+            scale = size[1] / TILE
+            half, high = size[0] / scale / 2, TILE - 2 * EDGE
+            name = learnt_panel(bench)
+            panels = {name: (half + EDGE / 2, EDGE, half - 1.5 * EDGE, high)} if name else {}
+            scene = (EDGE, EDGE, (half if panels else 2 * half) - 1.5 * EDGE, high)
+            places = Places((2 * half, TILE), scale, scene=scene, hud=None, strip=None, panels=panels)
+            with self._screen:
+                bench.resize(size)
+                bench.stage(places, named=False)
         self.update("", seconds, frame)
-        whole, (x, y, wide, high) = self.bench.places.size, _filling(self.bench, size[0] / size[1])
+        plates = [plate for plate in bench.layout.plates if plate.kind != "activation"]
+        large = min(min(face_room(plate, bench.project)) for plate in plates) >= NUMBERED
+        sketches = [*(bench.parts["cubes"] if large else ()), *bench.parts["beside"]]
 
         def draw(viewport: Viewport) -> None:
-            left, bottom, across, _ = (0, 0, *viewport) if len(viewport) == 2 else viewport
-            near = across / wide
-            left, bottom = round(left - near * x), round(bottom - near * (whole[1] - y - high))
-            self.bench.draw_below((left, bottom, round(near * whole[0]), round(near * whole[1])))
+            bench.draw_below(viewport)
+            bench.painter.draw(sketches)
 
-        return self._screen.render(draw, size, supersample=2)
+        return self._screen.render(draw, size)
 
     def smooth_picture(self, words: str, step: int | None = None) -> Pixels:
         """Return a picture drawn at twice the size and averaged, for smooth edges, of the present step or `step`."""
@@ -107,21 +118,8 @@ def learnt_panel(bench: Workbench) -> str:
     return max(own, key=lambda name: (own[name].ends, own[name].worth), default="")
 
 
-FEW, NEAR = 200, 0.65
-"""Up to `FEW` weights a close-up has the whole width, beyond that a share `NEAR` with most cubes."""
-
-
-def _filling(bench: Workbench, aspect: float) -> Box:
-    """Return the part of a picture (logical pixels), of the given aspect, that its weights fill."""
-    plates = [plate for plate in bench.layout.plates if plate.kind != "activation"]
-    corners = bench.project(np.concatenate([plate.corners for plate in plates]))
-    low, high = corners.min(0), corners.max(0)
-    tops = bench.project(np.concatenate([plate.tops for plate in plates]))
-    wide, middle = max((high - low) * (NEAR if len(tops) > FEW else 1.04, NEAR * aspect)), (low + high) / 2
-    if len(tops) > FEW:
-        size, tried = np.array([wide, wide / aspect]), tops[:: len(tops) // FEW]
-        middle = max(tried, key=lambda at: int((2 * abs(tops - at) < size).all(1).sum()))
-    return float(middle[0] - wide / 2), float(middle[1] - wide / aspect / 2), float(wide), float(wide / aspect)
+TILE, EDGE, NUMBERED = 146.0, 8.0, 34.0
+"""Logical pixels of a tile: its height, the air in it, and the least face of a cube with a number."""
 
 
 def svg_of_bench(bench: Workbench, title: str = "") -> str:

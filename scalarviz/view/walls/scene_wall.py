@@ -86,7 +86,7 @@ class SceneWall(Wall):
         left, self._stands = self.last_entered, None
         if left is not None:
             scene = left[1].scene
-            self._stands = left[0], FittedPicture(Easel(scene, LAID_OUT, self.theme).close_up(STILL)), scene.run.steps
+            self._stands = left[0], FittedPicture(Easel(scene, LAID_OUT, self.theme).tile(STILL)), scene.run.steps
 
     def attach(self, host: Host) -> None:
         """Appear in `host` and print waiting lines."""
@@ -224,7 +224,7 @@ class SceneWall(Wall):
             x, y, wide, high = self._tile(sketch, number, name, face, words, theme.text2, self._pad)
             baseline = y + high + (15 if self._small else 21)
             if not self._small:
-                line = _beginning(door.summary, wide, LEARNT)
+                line = beginning(door.summary, wide, LEARNT)
                 sketch.text(x, baseline + 20, line, LEARNT, theme.text1 if mine else theme.text2)
             sketch.text(x, baseline, first, size, theme.text3)
             begin = x + measure(first, size)
@@ -273,7 +273,7 @@ def still_picture(door: SceneEntry) -> FittedPicture | None:
         return None
 
 
-def _beginning(sentence: str, width: float, size: float) -> str:
+def beginning(sentence: str, width: float, size: float) -> str:
     """Return the first clause of a sentence, shortened to the width."""
     first = re.split("[;:.]", sentence)[0]
     if measure(first, size) <= width:
@@ -286,8 +286,8 @@ def _beginning(sentence: str, width: float, size: float) -> str:
 
 LAID_OUT = (960, 540)
 """Width and height in pixels for which the scene is laid out."""
-STILL = (648, 240)
-"""Width and height in pixels of its cubes alone, as in the stills."""
+STILL = (768, 292)
+"""Width and height in pixels of its cubes and of what they learnt, as in the stills."""
 SECONDS, FPS = 10.0, 12
 """Seconds of the run in its picture, and pictures a second."""
 REHEARSAL_SECONDS = 0.3
@@ -326,7 +326,7 @@ class LivePicture:
         probe = self._easel.bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        self.face, self.step = FittedPicture(self._easel.close_up(STILL, 1 / FPS, frame)), frame.step
+        self.face, self.step = FittedPicture(self._easel.tile(STILL, 1 / FPS, frame)), frame.step
         return True
 
     def close(self) -> str:
