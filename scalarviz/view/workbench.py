@@ -203,9 +203,8 @@ class Workbench:
 
     def _fill(self, scene: Box) -> None:
         """Enlarge the cubes until they, with their names, fill the scene."""
-        plates = [plate for plate in self.layout.plates if self._named or plate.kind != "activation"]
         for _ in range(2):  # names do not grow
-            corners = self.project(np.concatenate([plate.corners for plate in plates]))
+            corners = self.project(np.concatenate([plate.corners for plate in self.layout.plates]))
             ends = [
                 (x + dx * wide, y + dy * high) for x, y, wide, high in self.scenery.words for dx, dy in ((0, 0), (1, 1))
             ]

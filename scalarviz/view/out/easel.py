@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from math import isnan
 from pathlib import Path
 
@@ -74,7 +75,9 @@ class Easel:
             scale = size[1] / TILE
             half, high = size[0] / scale / 2, TILE - 2 * EDGE
             name = learnt_panel(bench)
-            panels = {name: (half + EDGE / 2, EDGE, half - 1.5 * EDGE, high)} if name else {}
+            above, below = bench.side.drawers[name].frame if name else (0.0, 0.0)
+            room = (half + EDGE / 2, EDGE - above, half - 1.5 * EDGE, high + above + below)
+            panels = {name: room} if name else {}
             scene = (EDGE, EDGE, (half if panels else 2 * half) - 1.5 * EDGE, high)
             places = Places((2 * half, TILE), scale, scene=scene, hud=None, strip=None, panels=panels)
             with self._screen:
@@ -83,7 +86,7 @@ class Easel:
         self.update("", seconds, frame)
         plates = [plate for plate in bench.layout.plates if plate.kind != "activation"]
         large = min(min(face_room(plate, bench.project)) for plate in plates) >= NUMBERED
-        sketches = [*(bench.parts["cubes"] if large else ()), *bench.parts["beside"]]
+        sketches = [*(bench.parts["cubes"] if large else ()), *map(_whole, bench.parts["beside"])]
 
         def draw(viewport: Viewport) -> None:
             bench.draw_below(viewport)
@@ -110,6 +113,13 @@ class Easel:
             title = words_of(self._name, subject, subject.frame())
             write_bytes(path, svg_of_bench(self.bench, title).encode())
         return Path(path)
+
+
+def _whole(sketch: Sketch) -> Sketch:
+    """Return a sketch without the texts that a tile would cut."""
+    own = copy(sketch)
+    own.texts = [text for text in sketch.texts if text.size <= text.y <= TILE - 0.3 * text.size]
+    return own
 
 
 def learnt_panel(bench: Workbench) -> str:

@@ -13,7 +13,7 @@ from ...errors import ScalarvizError
 from ...run import Run
 from ...run.core.frame import Frame
 from ...run.opened.captions import Caption, gap_of
-from ...run.scene.scene import Story, plain_story
+from ...run.scene.scene import Story, weights_text
 from ...run.source import Moment
 from ..ink.boxes import LABEL, MARGIN, TITLE, Places
 from ..ink.sketch import Box, Sketch
@@ -108,7 +108,7 @@ class ShortFilm:
     def __init__(self, stage: Stage, run: Run, story: Story | None) -> None:
         self.stage, self._run = stage, run
         self._bench, self._subject = stage.bench, stage.bench.subject
-        self._story = story or plain_story(run)
+        self._claim = None if story is None else story.claim
 
     # ---- beats
 
@@ -116,7 +116,7 @@ class ShortFilm:
         """Film the purpose, the cubes, and one weight in the coming step."""
         stage, count = self.stage, self._run.n_weights
         stage.arrange(learnt=True)
-        self._hold(reel, "purpose", f"{self._story.opening(count)} {self._story.sentence}", stopped)
+        self._hold(reel, "purpose", self._subject.purpose or f"{weights_text(count)} They train.", stopped)
         stage.arrange(learnt=False)
         stage.beside = self._legend()
         which = "The cube is the weight" if count == 1 else "Each cube is one weight"
@@ -148,7 +148,7 @@ class ShortFilm:
 
     def ending(self, reel: Reel) -> None:
         """Film what was learnt."""
-        frame, run, claim = self._subject.frame(), self._run, self._story.claim
+        frame, run, claim = self._subject.frame(), self._run, self._claim
         self.stage.count(run.steps, run.loss)
         said = "" if claim is None else claim(Moment(frame, self._subject.source))
         said = said or f"the loss is now {loss_text(run.loss)}."

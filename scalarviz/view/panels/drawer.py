@@ -208,6 +208,8 @@ class Drawer(Generic[P]):
         Height above the cubes.
     beside : (float, float) or None
         Width and height beside a stage; None: it cannot be there.
+    frame : (float, float)
+        Heights of the words above and below its picture; a tile shows only the picture.
     wide : bool
         Whether it is read from left to right, and needs width rather than height.
     worth : int
@@ -248,6 +250,7 @@ class Drawer(Generic[P]):
     overlay: tuple[float, float] = (COLUMN, 0.0)
     above = 300.0
     beside: tuple[float, float] | None = None
+    frame: tuple[float, float] = (0.0, 0.0)
     spread: float | None = None
     within = 0.0
     carries = False

@@ -437,6 +437,7 @@ class LossOverDrawer(Drawer[LossOver]):
     """The loss over one or two weights; computed again when anything else changes."""
 
     name = "loss over weights"
+    frame = 0.0, 40.0
     height, most, within, first = 232.0, 360.0, 208.0, True
     worth = ABOUT + 1  # if only one panel fits, this rather than the points
     needs = ("predict",)

@@ -373,6 +373,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     def __init__(self, panel: PlaneMap, ground: Ground) -> None:
         super().__init__(panel, ground)
         high = _MAP_TOP + _AXIS + _LINE * len(self._rows(COLUMN))
+        self.frame = _MAP_TOP + 5.0, high - _MAP_TOP
         self.height, self.most, self.overlay = _LEAST + high, COLUMN + high, (220.0, 220.0 + high)
         self.least = _SMALL_MAP + high
         self.grid = Grid(ground.hints, LADDER if panel.cells is None else (panel.cells,), BUDGET)

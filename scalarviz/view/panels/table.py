@@ -29,6 +29,8 @@ from .image import MadeDrawer
 
 LINE = 19.0
 _GAP = 14.0
+KEPT = 3
+"""Columns that stay, cut if necessary; of more, the last ones are left out where all have no room."""
 
 
 class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
@@ -49,6 +51,8 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
         made = made if self.ground.answered or not callable(self.panel.rows) else []  # a cell may have a long answer
         fit = int(height // LINE) - len(heads)
         shown = [*heads, *(made if len(made) <= fit else made[: max(fit - 1, 0)])]
+        while shown and len(shown[0]) > KEPT and _needed(shown) > width:
+            shown = [row[:-1] for row in shown]  # a number that is cut looks like another one
         columns = _columns(shown, width)
         for number, row in enumerate(shown):
             colour = theme.text3 if number < len(heads) else theme.text2
@@ -61,6 +65,11 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
     def _call_function(self, moment: Moment) -> list[tuple[str, ...]]:
         given = self.panel.rows(moment) if callable(self.panel.rows) else self.panel.rows
         return as_rows(given, len(self.panel.heads))
+
+
+def _needed(rows: Sequence[Sequence[str]]) -> float:
+    """Return the width of all columns uncut."""
+    return sum(max(measure(row[k], LABEL) for row in rows) + _GAP for k in range(len(rows[0]))) - _GAP
 
 
 def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, float]]:

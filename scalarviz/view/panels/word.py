@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...run import Moment
 from ...run.panels import Invented, Reading, WordBoard
-from ..ink.boxes import LABEL
+from ..ink.boxes import BIG, LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.text import measure, short
 from ..ink.theme import Colormap, Theme, get_map, mixed
@@ -480,6 +480,11 @@ class WordDrawer(Drawer[WordBoard]):
         title_of(title, box, theme, f"reads {state.word or 'a beginning'}", age)
         if self._read is None:
             return [title, sentence((box[0], box[1] + TOP, box[2], box[3] - TOP), theme, self._error)]
+        if box[3] < LEAST:
+            large = Sketch()
+            for k, word in enumerate(self._words[:4]):
+                large.text(box[0], box[1] + box[3] * (k + 0.8) / 4, cut(word, box[2]), BIG, theme.text1, bold=True)
+            return [large]
         return self._answering([title, word_panel(box, theme, state, self._read, self._words, self.temperature)])
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
