@@ -43,18 +43,22 @@ SHEET = PICTURES / "all.webp"
 LAID_OUT, SIZE = (960, 540), (640, 360)
 """Pixels for which the window is laid out (smaller ones have no panels), and those of films."""
 SECONDS, FPS = 6, 5
-OPENED, AT = ("rgb", "playground", "digits", "microgpt"), 300
+OPENED, AT = ("rgb", "digits", "microgpt"), 300
 """Scenes whose step is filmed, and after how many steps."""
 LAID_OUT_STEP, STEP_SIZE = (1280, 720), (800, 450)
 """The same of films of a step, in which more is written."""
-README, README_SIZE, README_FPS, README_FILM = "rgb", (640, 320), 10, 900_000
-"""The scene of the README's film, with its pixels, pictures a second, and bytes at most."""
+README, README_SIZE, README_FPS = "rgb", (640, 320), 10
+"""The scene of the README's film, with its pixels and pictures a second."""
 LAST = 1500
 """Milliseconds for which the end is shown besides."""
 MOST = 3_000_000
 """Bytes of the folder in all; tests/house looks at it."""
-FILM, STEP_FILM = 240_000, 270_000
-"""Bytes of a film of a run at most, and of that of a step: nine and four have room."""
+STEP_FPS = 2
+"""Pictures a second of films of a step: two or three of each micro-step that can be read."""
+FILM, STEP_FILM = 215_000, 290_000
+"""Bytes of a film of a run at most, and of that of a step: nine and three have room."""
+OWN = {README: 900_000, "texture": 262_000}
+"""The same of films with more."""
 QUALITIES = (75, 60, 48, 40, 34, 28, 23)
 COLUMNS = 3
 
@@ -117,7 +121,7 @@ def draw_step(name: str) -> list[Picture]:
     options = loaded.options(size=LAID_OUT_STEP)
     scene = loaded.build(options)
     scene.run.step(AT)
-    reel = Kept(Easel(scene, options.size, "dark"), FPS, STEP_SIZE)
+    reel = Kept(Easel(scene, options.size, "dark"), STEP_FPS, STEP_SIZE)
     film_of_step(reel, reel.easel)
     return reel.pictures
 
@@ -149,7 +153,8 @@ def sheet(names: list[str]) -> Picture:
 
 def table(names: list[str]) -> str:
     """The films as the page shows them, two in a row, the command under each; those of steps come last."""
-    rows, shown = [], [(f"scalarviz {name}", f"{name}.webp") for name in names]
+    rows, short = [], " --story short --out short.mp4"
+    shown = [(f"scalarviz {name}{short * (name == README)}", f"{name}.webp") for name in names]
     if len(shown) % 2:
         shown.append(("", ""))
     shown += [(f"scalarviz {name} --story step --at {AT} --out step.mp4", f"steps/{name}.webp") for name in OPENED]
@@ -182,14 +187,14 @@ def main(asked: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     for name in asked or scenes:
         frames, still = draw(name)
-        fps, most = (README_FPS, README_FILM) if name == README else (FPS, FILM)
-        film = smallest(frames, [round(1000 / fps)] * (len(frames) - 1) + [LAST], most, QUALITIES)
+        shown = [round(1000 / (README_FPS if name == README else FPS))] * (len(frames) - 1) + [LAST]
+        film = smallest(frames, shown, OWN.get(name, FILM), QUALITIES)
         (PICTURES / f"{name}.webp").write_bytes(film)
         if name in OPENED:
             opened = draw_step(name)
-            step = smallest(opened, [round(1000 / FPS)] * (len(opened) - 1) + [LAST], STEP_FILM, QUALITIES)
+            step = smallest(opened, [round(1000 / STEP_FPS)] * (len(opened) - 1) + [LAST], STEP_FILM, QUALITIES)
             (STEPS / f"{name}.webp").write_bytes(step)
-            print(f"{name}: step {len(step):,} bytes, {len(opened) / FPS:.1f} s")
+            print(f"{name}: step {len(step):,} bytes, {len(opened) / STEP_FPS:.1f} s")
         Image.fromarray(still).save(STILLS / f"{name}.webp", quality=80, method=6)
         print(f"{name}: film {len(film):,} bytes, still {(STILLS / f'{name}.webp').stat().st_size:,} bytes")
     Image.fromarray(sheet(films())).save(SHEET, quality=80, method=6)

@@ -1,4 +1,4 @@
-"""A convolutional network learns to read handwritten digits; every kernel is a tile of cubes."""
+"""A network learns to read handwritten digits: every kernel of its convolutions is a tile of cubes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GPT learns to invent names, as in the well-known 200-line script; every weight is a cube."""
+"""A GPT learns to invent names: that of the well-known 200-line script, with a cube for every weight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network learns to map colours to colours; every weight is a cube."""
+"""A network learns to turn every colour into its opposite; other tasks have flags. Every weight is a cube."""
 
 from __future__ import annotations
 

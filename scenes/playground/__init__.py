@@ -1,4 +1,4 @@
-"""A network learns to separate points of a plane, or points from your CSV file; you can change everything live.
+"""A network learns to separate points of a plane; they may come from your CSV file, and everything can change live.
 
 Results of 20 seeds (0 to 19, each with its own points and weights); half of the points are held-out, and the accuracy
 is that of these:

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from kit.commands import SCENES
+from kit.commands import SCENES, make_scene
+from scalarviz.view.out.easel import Easel
+from scalarviz.view.out.short_film import Stage
+from scalarviz.view.watch.microsteps import PASS
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "scenes" / "pictures"
@@ -41,8 +44,10 @@ def test_each_scene_has_a_still_and_a_film_of_six_seconds(script):
                 film.seek(number)
                 film.load()
                 shown.append(film.info["duration"])
-            assert film.size == script["SIZE"]
-        assert 6000 <= sum(shown) <= 6000 + script["LAST"]
+            short = name == script["README"]
+            assert film.size == script["README_SIZE" if short else "SIZE"]
+        least, most = (10_000, 15_000) if short else (6000, 6000 + script["LAST"])
+        assert least <= sum(shown) <= most
         with Image.open(script["STILLS"] / f"{name}.webp") as still:
             assert still.size == script["STILL"]
 
@@ -53,7 +58,33 @@ def test_films_of_a_step_last_as_long_as_the_step_plays(script):
     for name in script["OPENED"]:
         with Image.open(script["STEPS"] / f"{name}.webp") as film:
             assert film.size == script["STEP_SIZE"]
-            assert film.n_frames / script["FPS"] <= 20.5
+            assert film.n_frames / script["STEP_FPS"] <= PASS + 0.5
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", [name for name in SCENES if make_scene(name).run.n_weights < 100])
+def test_no_film_or_still_has_a_clipped_cube_while_cubes_are_few(name, script, monkeypatch):
+    """The range of a film's colours is that of the whole film."""
+    clipped, ranges, update = [], [], Easel.update
+
+    def look(easel, words, seconds=None, frame=None):
+        update(easel, words, seconds, frame)
+        colouring = easel.bench.colouring
+        if colouring.quantity == "weight":
+            clipped.append(float((abs(colouring.drawn) > (1 + 2e-5) * colouring.range.high).mean()))
+            ranges.append(colouring.range.high)
+
+    def undrawn(easel, words="", seconds=None, frame=None):
+        easel.update("", seconds, frame)
+        return script["np"].zeros((easel.size[1], easel.size[0], 3), "uint8")
+
+    monkeypatch.setattr(Easel, "update", look)
+    for kind in (Easel, Stage):
+        monkeypatch.setattr(kind, "picture", undrawn)
+    script["draw"](name)
+    assert not any(clipped)
+    assert ranges
+    assert name == script["README"] or len({round(high, 4) for high in ranges}) == 1
 
 
 def test_the_page_shows_every_film_and_the_readme_names_every_scene(script):

@@ -78,13 +78,14 @@ def test_the_scenes_stand_in_the_order_in_which_they_are_taught_and_say_in_a_lin
         x, y, wide, high = wall.grid.box(place)
         mine = [t for t in said if x <= t.x < x + wide and y + high < t.y < y + high + wall.grid.look.caption]
         assert door.name in {t.text for t in mine}
-        assert any(t.size == LEARNT and not t.text.endswith("...") for t in mine), door.name
+        assert any(t.size == LEARNT and len(t.text) <= 55 and not t.text.endswith("...") for t in mine), door.name
         assert max(t.x + t.width for t in mine) <= x + wide
     cut = beginning(wall.doors[0].summary, 90.0, LEARNT)
     assert cut.endswith("...") or cut in wall.doors[0].summary
     assert measure(cut, LEARNT) <= 90
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SCENES)
 def test_a_tile_shows_cubes_and_beside_them_what_they_learnt_in_readable_type(name, monkeypatch):
     easel = Easel(make_scene(name), (960, 540), "dark")
@@ -93,7 +94,7 @@ def test_a_tile_shows_cubes_and_beside_them_what_they_learnt_in_readable_type(na
     easel.tile(STILL)
     monkeypatch.undo()
     bench, half = easel.bench, easel.bench.places.size[0] / 2
-    corners = bench.project(np.concatenate([p.corners for p in bench.layout.plates if p.kind != "activation"]))
+    corners = bench.project(np.concatenate([plate.corners for plate in bench.layout.plates]))
     assert corners.min() >= 0
     assert corners[:, 0].max() <= half
     assert max(np.ptp(corners, axis=0) / (half, bench.places.size[1])) > 0.8

@@ -210,7 +210,9 @@ class SceneWall(Wall):
         big, text = (20, LABEL) if self._small else (BIG, TITLE)
         sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
         after = margin + measure(COMMAND, big, True) + 18
-        sketch.text(after, head, "every weight is a cube", text, theme.text3)
+        about = ("every weight is a cube; beside it, what the weights have learnt", "every weight is a cube")
+        room = self.page[0] - margin - after
+        sketch.text(after, head, next((a for a in about if measure(a, text) <= room), ""), text, theme.text3)
         first, size = f"{COMMAND} ", LABEL if self._small else 17  # before each name, if all have room
         widest = max((measure(door.name, size, True) for door in self.doors), default=0.0)
         if measure(first, size) + widest > grid.picture[0]:
