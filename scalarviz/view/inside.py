@@ -612,7 +612,7 @@ class Inside:
         faces, boxes, places = self._parts()
         wires = None if step.phase == UPDATE else self._wires()
         sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
-        sketches += [self._outline_weight(), self._draw_changes()] if step.phase != LOSS else [self._loss()]
+        sketches += [self._outline_weight(), self._draw_changes() if step.phase != LOSS else self._loss()]
         if self._shows_quantity:
             sketches.append(faces.sketch(step.cube_texts, bench.colouring, one=self._single_line))
         flow = bench.scenery.flow

@@ -259,4 +259,5 @@ def alone(told: MicroStepView, walk: Walk, index: int) -> MicroStepView:
     texts = {k: text for k, text in told.cube_texts.items() if k == index}
     reached = {name: np.full(len(there), name == "input") for name, there in told.reached.items()}
     deltas = {name: np.full(len(row), np.nan) for name, row in told.deltas.items()}
-    return replace(told, frame=frame, cube_texts=texts, deltas=deltas, reached=reached)
+    said = replace(told.sentence, index=index)  # which also outlines it beside the loss
+    return replace(told, frame=frame, cube_texts=texts, deltas=deltas, reached=reached, sentence=said)
