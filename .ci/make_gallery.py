@@ -28,9 +28,9 @@ from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.out.short_film import SECONDS as BEATS
-from scalarviz.view.out.short_film import ShortFilm, Stage
 from scalarviz.view.render import Reel, film_of_step
+from scalarviz.view.short_film import SECONDS as BEATS
+from scalarviz.view.short_film import ShortFilm, Stage
 from scalarviz.view.walls.scene_wall import LEARNT, STILL, beginning
 from scalarviz.view.watch.playback import pace
 

@@ -43,8 +43,8 @@ class Outputs:
         if not self.films:
             yield iter([scene.run.steps + steps])
             return
-        from ..view.out.short_film import ShortFilm, Stage
         from ..view.render import SHORT, Reel, film_of_step, film_of_training
+        from ..view.short_film import ShortFilm, Stage
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:

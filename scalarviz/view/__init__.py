@@ -4,6 +4,7 @@
 `comparison` has its views of cubes, one or three side by side, `touch` says which cubes are hovered and selected,
 `inside` what is drawn of an opened step.
 `drawing` is the picture of a graph of Values, and its window.
+`short_film` tells a run in twenty seconds.
 `ink.boxes` says which parts stand, and where. Users call functions of `show` and `render`.
 
 * `shown`: what is looked at. `space`: where cubes stand and from where they are seen. `cubes`: from number to pixel.

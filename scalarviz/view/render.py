@@ -32,8 +32,8 @@ from .micro.walk import Walk, micro_step_of, open_step, sides
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
 from .out.files import Film, check_fps, check_picture, film_class, film_of, save
 from .out.offscreen import offscreen
-from .out.short_film import SECONDS, ShortFilm, Stage
 from .page.pictures import Output, output_of
+from .short_film import SECONDS, ShortFilm, Stage
 from .shown.subject import at_step, subject_of
 from .walls.runs import check_plain, runs_of
 from .watch.microsteps import pass_seconds

@@ -9,7 +9,7 @@ from PIL import Image
 
 from kit.commands import SCENES, make_scene
 from scalarviz.view.out.easel import Easel
-from scalarviz.view.out.short_film import Stage
+from scalarviz.view.short_film import Stage
 from scalarviz.view.watch.microsteps import PASS
 
 ROOT = Path(__file__).resolve().parents[2]

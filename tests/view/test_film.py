@@ -25,8 +25,8 @@ from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
-from scalarviz.view.out.short_film import SECONDS, Stage, beats_of, followed
 from scalarviz.view.render import Reel, film_of_step, film_of_training
+from scalarviz.view.short_film import SECONDS, Stage, beats_of, followed
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.microsteps import PASS, READ, pass_seconds
 from scalarviz.view.watch.playback import FPS

@@ -2,5 +2,5 @@
 
 Open `desktop` first: the window; ``scalarviz/display.py`` finds out whether one can be opened, and has its frame.
 `offscreen` draws without a display. `easel` makes a picture of anything that has cubes, or a description in words.
-`files` writes pictures and films, those of a window included. `short_film` tells a run in twenty seconds.
+`files` writes pictures and films, those of a window included.
 """

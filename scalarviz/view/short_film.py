@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ScalarvizError
-from ...run import Run
-from ...run.core.frame import Frame
-from ...run.opened.captions import Caption, gap_of
-from ...run.scene.scene import Story, weights_text
-from ...run.source import Moment
-from ..ink.boxes import LABEL, MARGIN, TITLE, Places
-from ..ink.sketch import Box, Sketch
-from ..ink.text import loss_text, measure
-from ..ink.theme import Theme, hue
-from ..ink.widgets import caption_lines
-from ..micro import beside_cubes
-from ..micro.step_view import LOSS, UPDATE, MicroStepView
-from ..micro.walk import Walk, open_step, sides
-from ..panels.drawer import noun
-from .easel import Easel, Pixels, learnt_panel
-from .offscreen import offscreen
+from ..errors import ScalarvizError
+from ..run import Run
+from ..run.core.frame import Frame
+from ..run.opened.captions import Caption, gap_of
+from ..run.scene.scene import Story, weights_text
+from ..run.source import Moment
+from .ink.boxes import LABEL, MARGIN, TITLE, Places
+from .ink.sketch import Box, Sketch
+from .ink.text import loss_text, measure
+from .ink.theme import Theme, hue
+from .ink.widgets import caption_lines
+from .micro import beside_cubes
+from .micro.step_view import LOSS, UPDATE, MicroStepView
+from .micro.walk import Walk, open_step, sides
+from .out.easel import Easel, Pixels, learnt_panel
+from .out.offscreen import offscreen
+from .panels.drawer import noun
 
 if TYPE_CHECKING:
-    from ..render import Reel
+    from .render import Reel
 
 SECONDS = {"purpose": 2.5, "cubes": 2.0, "step": 2.4, "run": 3.2, "result": 2.7}
 """Seconds of each beat; a step has four, and together they are 20."""
