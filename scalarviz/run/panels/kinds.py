@@ -515,6 +515,7 @@ class LossOver(Panel):
     names: tuple[str, ...]
     spans: tuple[Span, ...]
     title: str = "loss"
+    place: Place = field(default="above", kw_only=True)
 
     def _check(self) -> None:
         _check_weights(self, 2)

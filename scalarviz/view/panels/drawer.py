@@ -229,9 +229,6 @@ class Drawer(Generic[P]):
         Its height if it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
         That picture, while it draws there; for a kind among the cubes, any picture.
-    carries : bool
-        Whether it is the floor below the cubes of a scene: then it has the whole scene, and while the cubes are on it
-        (`borne`) they are at `stands`.
     ends : float
         Pixels that it needs at the end of the network, right of the cubes of a wide scene, without a place in the
         column; 0: it cannot be there.
@@ -250,11 +247,8 @@ class Drawer(Generic[P]):
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0
-    carries = False
-    borne = False
     ends = 0.0
     at_end = False
-    stands: Point | None = None
     turns = False
     wide = False
     worth = ABOUT

@@ -48,7 +48,6 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
-        self.floor: Drawer[Any] | None = None  # the panel that cubes stand on
         self.homeless: tuple[str, ...] = ()  # panels without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
@@ -113,10 +112,10 @@ class SidePanels:
         """Set the boxes of the column's panels; a line at `more` counts the panels `left_out`; see `Column`."""
         self.column.set_left_out(left_out, more, turns=turns)
         for name in self.column.names:
-            if name not in (self.column.lifted, self.column.end):
+            if name != self.column.end:
                 self._set_box(name, boxes.get(name))
 
-    def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
+    def put_above(self, scene: Box | None, *, stage: bool = False) -> Box | None:
         """Place the panels above the cubes in a scene; return the rest. `stage`: they are the main picture."""
         self._above, self.homeless = {}, ()
         if scene is None:
@@ -124,15 +123,12 @@ class SidePanels:
         wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
         self._above, rest = top_boxes(wanted, scene, stage=stage)
         self.homeless = tuple(name for name in wanted if name not in self._above)
+        for name in wanted:
+            self._set_box(name, self._above.get(name))
         return rest
 
-    def lift(self, *, there: bool, floor: bool) -> None:
-        """Choose the panel that is the cubes' `floor` instead of in the column, and the one at the network's end."""
-        carrying = (name for name in self.column.names if self.drawers[name].carries)
-        self.column.lifted = next(carrying, "") if there and floor else ""
-        if self.floor is not None:
-            self.floor.borne = False
-        self.floor = self.drawers.get(self.column.lifted)
+    def put_at_end(self, *, there: bool) -> None:
+        """Choose the panel at the network's end instead of in the column."""
         rest = {panel.name for panel in self.column.wanted_panels()}
         ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
         self.column.end = next(ending, "") if there else ""
@@ -153,17 +149,6 @@ class SidePanels:
         wide = scene[0] + scene[2] - MARGIN - right
         free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
         return (right, foot - high, wide, high) if free else None
-
-    def bear(self, scene: Box) -> None:
-        """Give the floor panel the whole scene."""
-        if self.floor is not None:
-            x, y, width, height = scene
-            self.floor.borne = True
-            self._set_box(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
-
-    def below(self) -> Sequence[Sketch]:
-        """Return the sketches of the floor panel, below the cubes."""
-        return self._drawn.get(self.column.lifted, ())
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = (),
                    words: Sequence[Box] = ()) -> None:  # fmt: skip
@@ -295,8 +280,8 @@ class SidePanels:
                     drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
         self.frame = frame
-        beside = [name for name in self.column.names if name != self.column.lifted]
-        return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.left_out_line()]
+        drawn = (sketch for name in self.column.names for sketch in self._drawn.get(name, ()))
+        return [*drawn, *self.column.left_out_line()]
 
     def set_unseen(self, names: frozenset[str]) -> None:
         """Set which panels are out of sight; panels that return are drawn with the next frame."""
@@ -359,8 +344,7 @@ class SidePanels:
 
     def panel_at(self, point: Point) -> str | None:
         """Return the panel under a point, or None; panels over the scene come first."""
-        there = (name for name in self.drawers if name != self.column.lifted)
-        for name in sorted(there, key=lambda n: n in self.column.names):
+        for name in sorted(self.drawers, key=lambda n: n in self.column.names):
             if contains(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
@@ -467,7 +451,7 @@ class Column:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in page order
         self._lodged: tuple[str, ...] = ()
-        self.lifted = self.end = ""  # the panel that cubes stand on, and the one at the end of the network
+        self.end = ""  # the panel at the end of the network
         self._alone = False  # whether a page has room for one panel only
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
@@ -500,7 +484,7 @@ class Column:
                 height = d.least or height
             return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
 
-        every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
+        every = [wanted(name, self._drawers[name]) for name in self.names]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
         if hall and least:
             return [panel for panel in every if panel.worth >= TELLS]
