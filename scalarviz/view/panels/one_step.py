@@ -21,7 +21,7 @@ from ...run.source import Moment, Source
 from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
 from ..ink.boxes import ABOUT, COLUMN, LABEL
-from ..ink.sketch import Box, Cached, Sketch
+from ..ink.sketch import Box, Cached, Sketch, meet
 from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Colormap, Theme, get_map, hue, mixed
 from ..shown.names import Names, who
@@ -428,7 +428,7 @@ SIDE, _POINTS = 33, 129  # points of the loss: along each of two weights, along 
 LEVELS = 10
 _LEFT, _TITLE, _LINE, _WIDE_FROM = 40.0, 21.0, 18.0, 480.0
 _TANGENT = 0.22  # share of the width to either side
-_BALL, _NAMED = 6.5, 100.0  # radius of the ball; pixels that its name needs
+_BALL = 6.5
 Words = tuple[tuple[str, str, bool], ...]
 """Lines, their colours, and whether they are bold."""
 
@@ -526,11 +526,9 @@ class LossOverDrawer(Drawer[LossOver]):
         if stands is not None and np.isfinite(ball).all() and np.isfinite(stood := stands(ball[None])[0]).all():
             x, y = stood.tolist()
             sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
-            if len(spans) == 1:  # above the curve
-                right = place.gradient is not None and place.gradient[0] > 0
+            if len(spans) == 1:
                 said = f"{self.panel.names[0]} = {short(float(place.here[0]))}"
-                left = x - 12 - measure(said, LABEL, True) if right else x + 12
-                sketch.text(left, y - 10, said, LABEL, theme.text1, bold=True)
+                sketch.text(_name_box((x, y), plot, said)[0], y - 10, said, LABEL, theme.text1, bold=True)
         return sketch
 
     def _losses_at(self, at: Standing, places: Floats) -> Floats:
@@ -569,7 +567,7 @@ class LossOverDrawer(Drawer[LossOver]):
         _dots(sketch, theme, stands(way, np.interp(way[:, 0], places, found)))
         if at.place.gradient is not None:
             _tangent(sketch, axes, theme, at, stands)
-        _lowest(sketch, axes, theme, places, found, at.place.here[0], self.panel.names[0])
+        _lowest(sketch, axes, theme, places, found, float(at.place.here[0]), self.panel.names[0])
         return stands
 
     def _valley(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At:
@@ -664,8 +662,11 @@ def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At)
     sketch.polyline(ends, ink, 2.0)
     (x, y), wide = min(ends.tolist(), key=lambda end: float(end[1])), measure(said, LABEL, True)
     least, most = axes.box[0] + 6, axes.box[0] + axes.box[2] - wide
-    left = x + 8 if slope > 0 else x - 8 - wide  # beside its upper end, below the curve
-    sketch.text(min(max(left, least), most), y + (5 if least <= left <= most else 21), said, LABEL, ink, bold=True)
+    across, down = axes.point(float(begin[0]), float(loss[0]))
+    if down + 22 > axes.box[1] + axes.box[3]:  # it is flat: beside its upper end
+        across, down = x, y - 15
+    left = across + 10 if slope > 0 else across - 10 - wide  # below it and the curve
+    sketch.text(min(max(left, least), most), down + 20, said, LABEL, ink, bold=True)
     if place.before is None:
         return
     start, end = stands(np.array([place.before, place.here]))
@@ -677,11 +678,15 @@ def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At)
     _begun(sketch, theme, start)
 
 
-def _lowest(sketch: Sketch, axes: Axes, theme: Theme, places: Floats, losses: Floats, here: float, name: str) -> None:
-    """Mark the lowest loss of a curve that falls and rises again, at the vertex of the parabola through three points.
+def _name_box(at: Point, plot: Box, said: str) -> Box:
+    """Return the box of the words beside the ball at a point: above the curve, towards the middle of the plot."""
+    wide = measure(said, LABEL, True)
+    left = at[0] + 12 if at[0] < plot[0] + plot[2] / 2 else at[0] - 12 - wide
+    return left, at[1] - 24, wide, 18.0
 
-    Its words are on the other side of `here`, the present place.
-    """
+
+def _lowest(sketch: Sketch, axes: Axes, theme: Theme, places: Floats, losses: Floats, here: float, name: str) -> None:
+    """Mark the lowest loss of a curve that falls and rises again: the vertex of the parabola through three points."""
     low = int(np.nanargmin(losses))
     if not 0 < low < len(losses) - 1 or not np.isfinite(losses[low - 1 : low + 2]).all():
         return
@@ -690,11 +695,13 @@ def _lowest(sketch: Sketch, axes: Axes, theme: Theme, places: Floats, losses: Fl
     at, loss = (places[low], least) if bend <= 0 else (places[low] - slope / bend * (places[1] - places[0]),
                                                        least - slope**2 / (2 * bend))  # fmt: skip
     x, y = axes.point(float(at), float(loss))
-    if abs(axes.point(float(here), 0.0)[0] - x) > _NAMED:
-        sketch.line((x, y), (x, y - 28), theme.flow, 1.0)
     sketch.disc(x, y, 3.0, theme.text3)
-    said, side = f"lowest loss {loss_text(max(loss, 0.0))}, at {name} = {short(float(at))}", 1 if here <= at else -1
-    sketch.text(x + 6 * side, y - 34, said, LABEL, theme.text3, anchor="left" if side > 0 else "right")
+    said = f"lowest loss {loss_text(max(loss, 0.0))}, at {name} = {short(float(at))}"
+    ball = axes.point(here, float(np.interp(here, places, losses)))
+    wide, taken = measure(said, LABEL), _name_box(ball, axes.box, f"{name} = {short(here)}")
+    left = min(max(x - wide / 2, axes.box[0]), axes.box[0] + axes.box[2] - wide)
+    up = next((up for up in (20.0, 38.0, 56.0) if not meet((left, y - up - 14, wide, 18.0), taken)), 74.0)
+    sketch.text(left, y - up, said, LABEL, theme.text3)
 
 
 def levels(losses: Floats) -> Floats:
