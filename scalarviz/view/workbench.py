@@ -280,16 +280,19 @@ class Workbench:
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands, opened = shown and bool(self.keys), self.inside.micro_step is not None
         panels = shown and "panels" not in self.left_out
-        self.side.put_at_end(there=panels and not self.controls.open)
-        wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
         asked, staged = self.side.ground.shows_all, any(panel.place == "above" for panel in self.subject.panels)
         cubes = 0.0 if asked else max(least_width(self.subject), STAGE * (opened and staged))
-        self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
-                              strip=shown, keys=lined, time=timed, replayed=source.recorded,
-                              spread=self.spread, presenter=hall,
-                              rail=opened, cubes=cubes)  # fmt: skip
+        for at_end in (panels and not asked and not self.controls.open, False):
+            self.side.put_at_end(there=at_end)
+            wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
+            self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
+                                  strip=shown, keys=lined, time=timed, replayed=source.recorded,
+                                  spread=self.spread, presenter=hall,
+                                  rail=opened, cubes=cubes)  # fmt: skip
+            if self.side.ending(self.places.scene[2]):
+                break
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)
@@ -330,24 +333,15 @@ class Workbench:
         view.stale = False
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         scene, shown = self.places.scene, self.panels_shown
-        self.scenery: Scenery = Scenery(
-            self.subject,
-            self.layout,
-            self.theme,
-            self.project,
-            scene,
-            moved=moved,
-            panels=shown,
-            quantity=quantity,
-            before=before,
-        )
+        left = (*scene[:2], scene[2] - self.side.ending(scene[2]), scene[3])
+        self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, left, moved=moved,
+                                        panels=shown, quantity=quantity, before=before)  # fmt: skip
         self.scenery.show_outcome(self.inside.micro_step is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
         self.side.set_settings(self._setting(planned=True) if planned else None, self._setting() if among else None)
-        taken = self.scenery.reserved, self.scenery.words
-        self.side.float_over(self.layout, self.project, scene if shown else None, *taken)
+        self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
         self._write_static()
 
     def _setting(self, *, planned: bool = False) -> Setting:

@@ -281,3 +281,22 @@ def test_branches_leave_the_time_bar_wide_buttons_have_names_and_each_control_is
             hand.settled(1)
             there |= {spot.name for spot in bench.spots}
         assert wanted <= there
+
+
+@pytest.mark.parametrize(("name", "least"), [("texture", 470), ("digits", 370)])
+def test_what_is_learnt_is_large_at_the_end_of_the_network_and_nothing_covers_it(name, least):
+    bench = bench_of(make_scene(name))
+    drawer = bench.side.drawers[bench.side.column.end]
+    corners = bench.project(np.concatenate([plate.corners for plate in bench.layout.plates]))
+    assert drawer.box[2] >= least
+    assert corners[:, 0].max() < drawer.box[0]
+    assert not any(meet(box, drawer.box) for box in bench.scenery.words)
+    if name == "digits":
+        assert drawer._tile >= 22
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (1920, 1080)])
+def test_names_of_units_follow_the_name_of_their_layer(size):
+    found = texts(bench_of(make_scene("texture"), size).sketches)
+    for units in (item for item in found if re.fullmatch(r"\s*[a-z]1 \N{HORIZONTAL ELLIPSIS} [a-z]64", item.text)):
+        assert any(item.y == units.y and item.x < units.x and "ReLU" in item.text for item in found), units.text

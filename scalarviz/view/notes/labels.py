@@ -225,7 +225,7 @@ class FlowLabels(Labels):
         line = ", ".join(units)
         ends = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}" if len(units) > 2 else line
         lines = [ends] if measure(line, LABEL) > _UNITS else [line, ends]  # of many only the first and the last
-        forms = [*((text, f"  {line}") for line in lines if units), (text, ""), *[("", ends)] * bool(units)]
+        forms = [*((text, f"  {line}") for line in lines if units), (text, "")]  # units never without their row
         for clear, (name, more) in product((1.0, None), dict.fromkeys(forms)):
             wide = measure(name, LABEL)
             places = _around(points, wide + measure(more, LABEL), _LINE)

@@ -290,7 +290,7 @@ def _tested(test: TestCurve | HeldOut, moment: Moment) -> str:
 
 def _painted(panel: Painting, moment: Moment) -> str:
     found = panel.likeness(moment)
-    return f"psnr {found:.1f} dB" if np.isfinite(found) else ""
+    return f"likeness (psnr) {found:.1f} dB" if np.isfinite(found) else ""
 
 
 # ---- Letters

@@ -229,11 +229,9 @@ class Drawer(Generic[P]):
         Its height if it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
         That picture, while it draws there; for a kind among the cubes, any picture.
-    ends : float
-        Pixels that it needs at the end of the network, right of the cubes of a wide scene, without a place in the
-        column; 0: it cannot be there.
-    at_end : bool
-        Whether it draws there beside its own place, among any cubes.
+    ends : (float, float) or None
+        Width and height at the end of the network, right of the cubes of a wide scene, instead of in the column; it
+        then also draws among the cubes. None: it cannot be there.
     turns : bool
         Whether it needs room at the output of each layer; then the flow of small layers turns at each.
     """
@@ -247,8 +245,7 @@ class Drawer(Generic[P]):
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0
-    ends = 0.0
-    at_end = False
+    ends: tuple[float, float] | None = None
     turns = False
     wide = False
     worth = ABOUT

@@ -27,7 +27,7 @@ from ..shown.subject import Subject
 from ..space.chain import Turns
 from ..space.layout import Layout
 
-_ENDS = 4.0
+_ENDS = 1.7
 """Least width of a scene, in multiples of a panel at the end of its network."""
 
 
@@ -128,37 +128,30 @@ class SidePanels:
         return rest
 
     def put_at_end(self, *, there: bool) -> None:
-        """Choose the panel at the network's end instead of in the column."""
-        rest = {panel.name for panel in self.column.wanted_panels()}
-        ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
+        """Choose the panel at the end of the network, instead of in the column."""
+        ending = (name for name in self.column.names if self.drawers[name].ends)
         self.column.end = next(ending, "") if there else ""
 
     def ending(self, width: float) -> float:
-        """Return the width (logical pixels) of the panel at the end of the network, for a scene this wide."""
-        wanted = self.drawers[self.column.end].ends if self.column.end else 0.0
-        if width < _ENDS * wanted:
-            self.column.end, wanted = "", 0.0
-        return wanted
+        """Return the width (logical pixels) of the panel at the end of the network, 0 in a scene that is too narrow."""
+        wide, _ = (self.column.end and self.drawers[self.column.end].ends) or (0.0, 0.0)
+        return wide if width >= _ENDS * wide else 0.0
 
-    def _end_box(self, layout: Layout, project: Project, scene: Box, words: Sequence[Box]) -> Box | None:
-        """Return the box at the end of the network: level with the last plate's foot, and beside all words."""
-        right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
-        foot, high = float(project(layout.plates[-1].corners)[:, 1].max()), 0.78 * self.drawers[self.column.end].height
-        beside = [x + w for x, y, w, h in words if y < foot and y + h > foot - high]
-        right = max([right, *(end + 3 * MARGIN for end in beside)])  # a range follows the name of a plate
-        wide = scene[0] + scene[2] - MARGIN - right
-        free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
-        return (right, foot - high, wide, high) if free else None
+    def _end_box(self, layout: Layout, project: Project, scene: Box) -> Box | None:
+        """Return the box at the end of the network, level with the last plate's foot if it fits there."""
+        (x, y, width, height), wide = scene, self.ending(scene[2])
+        high = min((self.drawers[self.column.end].ends or (0.0, 0.0))[1], height)
+        foot = float(project(layout.plates[-1].corners)[:, 1].max())
+        return (x + width - wide, min(max(foot, y + high), y + height) - high, wide - MARGIN, high) if wide else None
 
-    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = (),
-                   words: Sequence[Box] = ()) -> None:  # fmt: skip
+    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
         """Place the panels over the scene where there is room (None: nowhere); call again when the camera moves.
 
         Panels beside a stage avoid the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
         if self.column.end:
-            self._set_box(self.column.end, None if scene is None else self._end_box(layout, project, scene, words))
+            self._set_box(self.column.end, None if scene is None else self._end_box(layout, project, scene))
         if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
@@ -182,13 +175,13 @@ class SidePanels:
         for drawer in self.drawers.values():
             if drawer.spread is not None:
                 drawer.setting, drawer.stale = setting, True
-            elif drawer.panel.among or drawer.at_end:
+            elif drawer.panel.among or drawer.ends:
                 drawer.setting, drawer.stale = among, True
 
     @property
     def among(self) -> bool:
         """True if a panel draws among any cubes."""
-        return any(drawer.panel.among or drawer.at_end for drawer in self.drawers.values())
+        return any(drawer.panel.among or drawer.ends is not None for drawer in self.drawers.values())
 
     def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
         """Return how the layers turn for panels among the cubes, or None if no panel wants that."""
@@ -484,7 +477,7 @@ class Column:
                 height = d.least or height
             return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
 
-        every = [wanted(name, self._drawers[name]) for name in self.names]
+        every = [wanted(name, self._drawers[name]) for name in self.names if name != self.end]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
         if hall and least:
             return [panel for panel in every if panel.worth >= TELLS]
@@ -552,7 +545,7 @@ class Column:
         self._ground.shows_all, self._alone = True, len(self.names) - len(self._left_out) <= 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
-        self.names = [next(turned) if name in fixed else name for name in self.names]
+        self.names = [next(turned) if name in fixed else name for name in self.names if name != self.end]
 
 
 class InputSwatch:
