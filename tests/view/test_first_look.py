@@ -123,7 +123,7 @@ def test_a_cube_of_six_pixels_a_digit_has_its_number(scene, size):
 def test_a_panel_above_the_cubes_leaves_them_room_and_inside_a_step_it_is_the_stage(scene, size):
     bench = bench_of(scene, size)
     above = [drawer for drawer in bench.side.drawers.values() if drawer.panel.place == "above"]
-    assert all(drawer.box is None or bench.places.scene[3] >= 100 for drawer in above)
+    assert all(drawer.box is None or bench.places.scene[3] >= 80 for drawer in above)
     subject = bench.subject
     if above:
         walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())

@@ -183,7 +183,7 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
 
     def __init__(self, panel: Own, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._note = ""
+        self._note, self._title = "", panel.title
         self._ask_anew()
 
     def _ask_anew(self) -> None:
@@ -206,7 +206,7 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
         inner = self.ground.opened_step if self.within else None  # then it shows the opened step
-        title_of(title, box, theme, self.panel.title, inner.samples if inner else self._asked.age or self._note)
+        title_of(title, box, theme, self._title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
 
@@ -580,6 +580,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         there = any(item.grad is not None for item in now.items)
         below = f"gradient of {now.of}" if there and now.of else "gradient" if there else "no gradient yet"
         self._note = "  ·  ".join(filter(None, (f"value, {below}", made.note)))
+        self._title = made.title or self.panel.title
         return Layout(now.items), self.ground.extent
 
     def _view_in(self, figure: Point, room: Box) -> View:

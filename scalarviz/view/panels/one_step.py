@@ -152,7 +152,7 @@ class TreeDrawer(Drawer[GradientTree]):
     """The two trees. Numbers are small squares: values in the colours of weights, gradients in theirs."""
 
     name = "model"
-    worth = 1
+    worth = 2
 
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)

@@ -120,7 +120,7 @@ class SidePanels:
         self._above, self.homeless = {}, ()
         if scene is None:
             return None
-        wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
+        wanted = {name: (d.above, stage or d.first) for name, d in self.drawers.items() if d.panel.place == "above"}
         self._above, rest = top_boxes(wanted, scene, stage=stage)
         self.homeless = tuple(name for name in wanted if name not in self._above)
         for name in wanted:
