@@ -461,7 +461,7 @@ BEFORE = "before the change"
 
 def test_loss(loss: float) -> tuple[str, str]:
     """Return the label and the text of a test loss."""
-    return "test", loss_text(loss)
+    return "test loss", loss_text(loss)
 
 
 def test_share(share: float) -> tuple[str, str]:
