@@ -314,13 +314,6 @@ class Outcome(Notes):
         at = np.array([[self.box[0] + self.box[2] - _WIDE / 2, self.box[1] + 20 + HIGH / 2]])
         return at, at - (0.0, HIGH / 2 + 14.0)
 
-    def lead_from(self, hull: Floats) -> None:
-        """Draw an arrow from the nearest corner of the last layer, given as corners (N, 2)."""
-        x, y, wide, high = self.box
-        ends = np.clip(hull, (x, y + 20), (x + wide, y + high))
-        nearest = int(np.hypot(*(ends - hull).T).argmin())
-        self.lines.append(Line([tuple(hull[nearest]), tuple(ends[nearest])], 1.4, 7.0, "picture"))
-
     def _write_swatches(self, last: Stage) -> None:
         x, y = self.box[0], self.box[1] + 20
         places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)

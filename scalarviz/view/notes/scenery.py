@@ -88,8 +88,6 @@ class Scenery:
             there = before.outcome.box if before is not None and former is not None and before.outcome else None
             place = self._labels.free_place(*size, there)
         self.outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
-        if self.outcome is not None and layout.spots:
-            self.outcome.lead_from(project(layout.plates[-1].corners))
         self._trouble = TroubleNotes(layout, project, box) if panels else None
         self.change(theme, quantity)
 
