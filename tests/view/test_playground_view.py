@@ -228,7 +228,11 @@ def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(hand):
 def test_the_held_out_loss_is_of_the_weights_shown_or_says_of_which_step(watched):
     hand = watched(data="regress-gauss")
     view, drawer = hand.view, hand.drawer(LossCurve)
-    for steps, tick, words in ((3, 1.0, "test"), (2, 0.01, "test at step 3"), (0, 1.0, "test")):  # or too soon for it
+    for steps, tick, words in (
+        (3, 1.0, "test loss"),
+        (2, 0.01, "test loss at step 3"),
+        (0, 1.0, "test loss"),
+    ):  # or too soon for it
         view.send("step", steps) if steps else None
         hand.settled(1, tick)
         assert (drawer.headline.words, drawer.headline.fresh) == (words, tick == 1.0)
@@ -238,7 +242,7 @@ def test_the_held_out_loss_is_of_the_weights_shown_or_says_of_which_step(watched
         hand.settled(1, 0.01)
     said, (inputs, targets) = hand.words(), points_of(hand).test
     wanted = float(np.mean((hand.run.predict(inputs) - targets) ** 2) / 2)
-    assert float(said[said.index("test") + 1]) == pytest.approx(wanted, abs=6e-5)
+    assert float(said[said.index("test loss") + 1]) == pytest.approx(wanted, abs=6e-5)
 
 
 def test_an_arrow_leads_to_each_neurons_map_and_one_from_it_and_the_last_to_the_output():
