@@ -180,7 +180,7 @@ def _drawn(
     side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
     side.ground.shows_all = True  # a page has all of them
     places = arrange(WINDOW, side.column.wanted_panels())
-    side.put_above(places.scene)
+    side.put_above(places.scene, stage=True)
     boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
     side.place(boxes)
     boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}

@@ -666,7 +666,8 @@ def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At)
     if down + 22 > axes.box[1] + axes.box[3]:  # it is flat: beside its upper end
         across, down = x, y - 15
     left = across + 10 if slope > 0 else across - 10 - wide  # below it and the curve
-    sketch.text(min(max(left, least), most), down + 20, said, LABEL, ink, bold=True)
+    if least <= left <= most:
+        sketch.text(left, down + 20, said, LABEL, ink, bold=True)
     if place.before is None:
         return
     start, end = stands(np.array([place.before, place.here]))
@@ -699,6 +700,8 @@ def _lowest(sketch: Sketch, axes: Axes, theme: Theme, places: Floats, losses: Fl
     said = f"lowest loss {loss_text(max(loss, 0.0))}, at {name} = {short(float(at))}"
     ball = axes.point(here, float(np.interp(here, places, losses)))
     wide, taken = measure(said, LABEL), _name_box(ball, axes.box, f"{name} = {short(here)}")
+    if wide > 0.45 * axes.box[2]:  # its words would lie on the curve
+        return
     left = min(max(x - wide / 2, axes.box[0]), axes.box[0] + axes.box[2] - wide)
     up = next((up for up in (20.0, 38.0, 56.0) if not meet((left, y - up - 14, wide, 18.0), taken)), 74.0)
     sketch.text(left, y - up, said, LABEL, theme.text3)

@@ -465,7 +465,8 @@ class Column:
         hall = self._ground.theme.presenter and not self._ground.shows_all
 
         def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
-            worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # after the column's own panels
+            after = name in self._lodged and not d.first  # after the column's own panels
+            worth = min(d.worth, ABOUT) if after else d.worth
             if self._ground.shows_all:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             elif inside and d.within > 0:
