@@ -40,7 +40,6 @@ STATIONS = (
          (2.5, "The hidden layer bends the plane until one line separates the classes.")),
         8.0,
         (TimedAction(1.0, "toggle_run"),),
-        given={"cells": 40},
     ),
     Station(
         "digits",

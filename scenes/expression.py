@@ -12,6 +12,7 @@ the root mean squared error is below 0.035 after 2,000 steps.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,7 @@ DRAWN = 2000  # rows, evenly spread, that a map over two inputs draws
 REPORTED = 64  # weights in the report
 OWN_ROWS = 60  # rows of the scene's own table
 MOST_WEIGHTS = 1000
+LONGEST = 60  # characters of a formula that is written out
 
 
 class Options(SceneOptions):
@@ -243,19 +245,33 @@ def graph_at(task: Task, moment: Moment) -> Made:
     answer = task.result(inputs, [sv.Weight(float(moment.tensor(name)), name) for name in task.formula.others])
     away = np.abs(task.samples - sample).max(axis=1)
     row, target = int(away.argmin()), moment.frame.activations.get("target")
-    whose = f"row {row + 1:,} of {len(task.samples):,}"
+    whose, law = f"row {row + 1:,} of {len(task.samples):,}", law_of(task, moment)
     if away[row] > 1e-6 * max(1.0, float(np.abs(sample).max())):
         whose = "means of the batch"
         if target is None:
             answer.backward()
-            return Made([answer], "at a place between the rows")
+            return Made([answer], "at a place between the rows", law)
     if answer.op and not answer.label:
         answer.label = "output"
     wanted = task.targets[row] if target is None else target
     error = (answer - sv.Value(float(wanted[0]), task.target)) ** 2
     error.label = "error"
     error.backward()
-    return Made([error], whose)
+    return Made([error], whose, law)
+
+
+def law_of(task: Task, moment: Moment) -> str:
+    """The formula, and the same with the numbers of its weights: ``y = a·x = 1.50·x``."""
+
+    def number(name: re.Match[str]) -> str:
+        if name[0] not in task.formula.others:
+            return name[0]
+        said = f"{float(moment.tensor(name[0])):.2f}".replace("-", "\N{MINUS SIGN}")
+        return said if said[0].isdigit() or text[: name.start()].rstrip()[-1:] in ("", "(") else f"({said})"
+
+    text = " ".join(task.formula.text.replace("**", "^").replace("*", "\N{MIDDLE DOT}").split())
+    filled = re.sub(r"[A-Za-z_]\w*", number, text)
+    return f"{task.target} = {text} = {filled}" if len(text) <= LONGEST else ""
 
 
 def _maps(task: Task) -> tuple[Panel, ...]:

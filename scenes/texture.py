@@ -263,7 +263,7 @@ def build(options: Options) -> sv.Scene:
     def claim(moment: Moment) -> str:
         some, wanted = motif(moment).evenly(CLAIMED)
         near = psnr(moment.predict(some), wanted)
-        return f"They now paint it at {near:.1f} dB." if np.isfinite(near) else ""
+        return f"They now paint it at a likeness of {near:.1f} dB (psnr)." if np.isfinite(near) else ""
 
     high, wide = first.rgb.shape[:2]
     middle = first.places[[high // 2 * wide + wide // 2]]

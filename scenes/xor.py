@@ -72,7 +72,7 @@ class Options(SceneOptions):
     batch: int = flag("samples per step: one, or all four", 1, choices=(1, 4))
     lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
-    cells: int = flag("cells per side of the map", 8, ge=1, le=256)
+    cells: int | None = flag("cells per side of the map, such as 8", None, ge=1, le=256, shown="smooth")
     log: LogFile | None = flag(
         "write the four outputs, their targets and their errors every 100 steps (.csv)", None, written=True
     )
@@ -148,9 +148,9 @@ ACTIVATION = Options.control(
 )  # fmt: skip
 
 
-def axes(cells: int) -> tuple[Axis, Axis]:
+def axes(cells: int | None) -> tuple[Axis, Axis]:
     """The axes of the unit square, with a margin that puts the corner cells on the samples."""
-    room = max(0.5 / max(cells - 1, 1), 0.06)
+    room = 0.06 if cells is None else max(0.5 / max(cells - 1, 1), 0.06)
     return Axis("x", -room, 1 + room), Axis("y", -room, 1 + room)
 
 

@@ -31,7 +31,7 @@ from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .inside import Inside
 from .micro.captions import caption_at_rest
-from .notes.scenery import Scenery, Small, carried_box, cubes_box, foot_of, least_width, window_of
+from .notes.scenery import Scenery, Small, cubes_box, least_width, window_of
 from .panels.drawer import Setting, changed_by_hand, coming_words, newest_beyond, time_jumped
 from .panels.pace import TextPace
 from .panels.table import LayerTable
@@ -46,7 +46,6 @@ from .space.camera import Camera, Viewpoint
 from .space.layout import Apart, Layout, layers_of, layout_for
 from .touch import Touch, plate_of
 
-_LIFTED = 20.0  # pixels by which a scene's opening lines may rise above the strip of a low picture
 _BESIDE = 0.7
 """Share of the wanted room left of the cubes; an arrangement without turns has a margin of its own there."""
 
@@ -263,7 +262,7 @@ class Workbench:
             self._lay(planned=False)
             self._stand_controls()
         self.painter = Painter(self.places.size, self.scale)
-        self._floor, self._above = Painter(self.places.size, self.scale), list[Painter]()
+        self._above = list[Painter]()
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
@@ -287,7 +286,7 @@ class Workbench:
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
         self._ratio = ratio = np.array(camera_size) / self.places.size
-        x, y, w, h = (cubes_box if side.floor is None else carried_box)(subject, self.places.scene)
+        x, y, w, h = cubes_box(subject, self.places.scene)
         w -= side.ending(w)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
@@ -301,22 +300,25 @@ class Workbench:
     def _lay_panels(self) -> None:
         """Compute the places of everything but the cubes."""
         if self._staged is not None:
-            self.side.lift(there=False, floor=False)
+            self.side.put_at_end(there=False)
             self.places = self._staged
             return
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands, opened = shown and bool(self.keys), self.inside.micro_step is not None
         panels = shown and "panels" not in self.left_out
-        self.side.lift(there=panels and not self.controls.open, floor=not opened)
-        wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
         asked, staged = self.side.ground.shows_all, any(panel.place == "above" for panel in self.subject.panels)
         cubes = 0.0 if asked else max(least_width(self.subject), STAGE * (opened and staged))
-        self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
-                              strip=shown, keys=lined, time=timed, replayed=source.recorded,
-                              spread=self.spread, presenter=hall,
-                              rail=opened, cubes=cubes)  # fmt: skip
+        for at_end in (panels and not asked and not self.controls.open, False):
+            self.side.put_at_end(there=at_end)
+            wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
+            self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
+                                  strip=shown, keys=lined, time=timed, replayed=source.recorded,
+                                  spread=self.spread, presenter=hall,
+                                  rail=opened, cubes=cubes)  # fmt: skip
+            if self.side.ending(self.places.scene[2]):
+                break
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)
@@ -333,7 +335,7 @@ class Workbench:
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
         offered = self.side.column.names if self.panels_shown and "panels" not in self.left_out else ()
-        there = {*self.places.panels, self.side.column.lifted, self.side.column.end}
+        there = {*self.places.panels, self.side.column.end}
         left_out = [name for name in offered if name not in there]
         covered = self.touch.column(self.places) if self.panels_shown else None
         turns = len(left_out) < len(self.side.column.names) or self.places.yields
@@ -348,31 +350,25 @@ class Workbench:
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
-        x, y, wide, high = self.places.scene
-        self.side.bear((x, y, wide, high - (_LIFTED if self.places.low else 0.0)))
         self._numbers, self._moving, self.overlays = list[Sketch](), list[Sketch](), ()
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
-    def _place_scenery(self, before: Scenery | None, *, anew: bool = True) -> None:
-        """Create what depends on the camera.
-
-        With `before`, names stay on their side. `anew` writes the words of the current frame.
-        """
+    def _place_scenery(self, before: Scenery | None) -> None:
+        """Create what depends on the camera; with `before`, names stay on their side."""
         view = self._view
         view.stale = False
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         scene, shown = self.places.scene, self.panels_shown
-        self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
-                                        panels=shown, quantity=quantity, before=before,
-                                        borne=self.side.floor is not None)  # fmt: skip
-        self.scenery.show_outcome(self.inside.micro_step is None and self.side.floor is None)
+        left = (*scene[:2], scene[2] - self.side.ending(scene[2]), scene[3])
+        self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, left, moved=moved,
+                                        panels=shown, quantity=quantity, before=before)  # fmt: skip
+        self.scenery.show_outcome(self.inside.micro_step is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
         self.side.set_settings(self._setting(planned=True) if planned else None, self._setting() if among else None)
-        taken = self.scenery.reserved, self.scenery.words
-        self.side.float_over(self.layout, self.project, scene if shown else None, *taken)
-        self._write_static(anew=anew)
+        self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
+        self._write_static()
 
     def _setting(self, *, planned: bool = False) -> Setting:
         """Return where panels draw among the cubes: in the scene's own plan (`planned`), or anywhere."""
@@ -392,14 +388,13 @@ class Workbench:
         self.keys = ((key, words), *self.keys[:-1][: MOST_KEYS - 2], *self.keys[-1:])
         self._write_static()
 
-    def _write_static(self, *, anew: bool = True) -> None:
+    def _write_static(self) -> None:
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
         table = self.keys if self.inside.micro_step is None else self.inside.keys or self.keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self.scenery.static, *self._key_line]
-        if anew:
-            self.refresh()
+        self.refresh()
 
     # ---- looks
 
@@ -491,7 +486,6 @@ class Workbench:
         writes = self.text_pace.ready(waits)
         step, outside = self.inside.opened_step, self.inside.whole_step_frame(frame)
         self._moving = self.side.update(outside, seconds, writes=writes, inner=step)
-        rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
@@ -512,24 +506,8 @@ class Workbench:
                 self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
             self.layers.write(self.subject, frame, self.theme, self.places)
-        elif rolled and self.touch.written is not None:
-            self._numbers = self._texts(self.touch.written, pace_text)
         self._outdated = False
         self._lay_over(frame, explained, seconds)
-
-    def _roll(self) -> bool:
-        """Shift the cubes to where their floor panel puts them, unless the camera was moved; return if they moved."""
-        floor = self.side.floor
-        if floor is None or floor.stands is None:
-            return False
-        if floor.borne == self._view.moved:
-            floor.borne, floor.stale = not self._view.moved, True
-        foot = foot_of(self.layout)
-        rolls = floor.borne and not np.allclose(floor.stands, self.project(foot), atol=0.01)
-        if rolls:
-            self._view.shift(np.multiply(floor.stands, self._ratio) - self.layout.camera.project(foot)[0])
-            self._place_scenery(None, anew=False)
-        return rolls
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
         """Make the overlays that depend on pointer and keys."""
@@ -599,12 +577,7 @@ class Workbench:
 
     @property
     def sketches(self) -> list[Sketch]:
-        """All flat sketches, with those below the cubes."""
-        return [*self.side.below(), *self.over_cubes]
-
-    @property
-    def over_cubes(self) -> list[Sketch]:
-        """All flat sketches but those below the cubes."""
+        """All flat sketches but the overlays."""
         return [sketch for part in self.parts.values() for sketch in part]
 
     def renew(self) -> None:
@@ -617,7 +590,7 @@ class Workbench:
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         self.renew()
         self.draw_below(viewport or self.size)
-        self.painter.draw(self.over_cubes)
+        self.painter.draw(self.sketches)
         for index, layer in enumerate(self.overlays):
             if layer:
                 while len(self._above) <= index:
@@ -633,7 +606,6 @@ class Workbench:
     def draw_below(self, viewport: Viewport) -> None:
         """Paint what is below texts and panels: the background and the cubes."""
         self.painter.background(*self.ground, viewport)
-        self._floor.draw(self.side.below())
         for view in self.views:
             view.draw(self.camera, self.window, viewport)
         if self.compared is not None:

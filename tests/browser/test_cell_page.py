@@ -452,32 +452,6 @@ def test_the_picture_is_the_windows_its_list_and_its_pixels(cell, name, light):
         assert np.abs(own[y, x] - window[y, x]).max() <= 2, (x, y)
 
 
-def test_what_lies_below_the_cubes_is_seen_on_none_of_them(cell):
-    live = cell("neuron", light=False)
-    for steps in (1, 3):
-        live.press(*steps * ["ArrowRight"])
-        live.until(lambda steps=steps: live.step >= steps)
-        window = window_picture(live)
-        assert live.ask(lambda play: bool(play.viewer.bench.side.below()))
-
-        def covered(play):
-            bench = play.viewer.bench
-            x, y = (np.arange(end) + 0.5 for end in bench.size)
-            return np.array([[bench.cube_at((a, b)) is not None for a in x[::3]] for b in y[::3]])
-
-        places = 3 * np.argwhere(live.ask(covered))
-        smooth = [
-            at for y, x in places if np.ptp(window[y - 3 : y + 4, x - 3 : x + 4], (0, 1)).max() < 9 and (at := (y, x))
-        ]
-        assert len(smooth) > 100
-
-        def same(smooth=smooth, window=window):  # the page may be a frame behind
-            own = pixels_of(live.page.locator(".stage").screenshot())
-            return max(np.abs(own[at] - window[at]).max() for at in smooth) <= 3
-
-        live.until(same)
-
-
 def test_an_opened_step_lights_what_it_lights_in_the_window(cell):
     live = cell("rgb", light=False)
     for count in (4, 18, 6, 16):  # products, what goes on, gradients, changes

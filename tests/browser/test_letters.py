@@ -186,16 +186,15 @@ def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
     assert "only the window shows the maps of single units" in told_in(html)["about"]["line"]
 
 
-def test_what_stands_above_the_cubes_is_said_to_be_left_out():
-    one = scene("expression")
+def test_a_panel_above_the_cubes_is_above_them_in_a_page_too(page, tmp_path):
+    one = scene("neuron")
     with sv.Recording(one, activations=True) as recording:
         one.run.step(2)
-        with recording.read() as memory:
-            html = html_of(memory, scene=one)
-    line = told_in(html)["about"]["line"]
-    assert "target of x \N{MINUS SIGN}3.00: y \N{MINUS SIGN}1.07" in line
-    assert line.endswith("not in this page: the formula")
-    assert "They learn to fit y = a*tanh(w*x + b) + c to 60 rows." in html
+        opened(page, recording.save_html(tmp_path / "neuron.html"))
+    curve, cubes = (page.locator(name).bounding_box() for name in ("#above canvas", "#cubes"))
+    assert curve["width"] > 800
+    assert curve["y"] + curve["height"] <= cubes["y"]
+    assert page.locator("#pictures canvas").count() == 2
 
 
 def told_in(html):

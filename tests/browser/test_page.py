@@ -410,7 +410,7 @@ def test_the_head_has_the_test_of_the_frame_shown(page, tmp_path, accuracy):
             sums = INPUTS[30:] @ values[:6].reshape(3, 2).T + values[6:]
             right = 100 * np.mean(sums.argmax(1) == CLASSES[30:])
             lost = np.mean((sums - np.eye(3)[CLASSES[30:]]) ** 2)
-            wanted = f"test accuracy {right:.1f} %" if accuracy else f"test {loss_text(lost)}"
+            wanted = f"test accuracy {right:.1f} %" if accuracy else f"test loss {loss_text(lost)}"
             page.evaluate("k => scalarviz.go(k)", k)
             page.wait_for_function("k => document.getElementById('step').innerText === k", arg=str(recorded.steps[k]))
             assert wanted in said(page, "rate")

@@ -44,6 +44,12 @@ def test_the_graph_has_the_numbers_of_the_moment_and_touches_nothing():
     for frame in frames:
         made = panel.made(moment_of(scene, frame))
         assert made.note == "row 1 of 60"
+        written, filled = made.title.removeprefix("y = ").split(" = ")
+        numbers = {"x": 0.7, "tanh": math.tanh} | dict(zip("awbc", np.round(frame.values, 2), strict=True))
+        said, formula = (
+            part.replace("\N{MINUS SIGN}", "-").replace("\N{MIDDLE DOT}", "*") for part in (filled, written)
+        )
+        assert math.isclose(eval(said, numbers), eval(formula, numbers))  # our own text
         error = made.roots[0]
         a, w, b, c = frame.values
         x, y = scene.probe[0], scene.probe_target[0]

@@ -110,11 +110,11 @@ def test_panels_that_cannot_be(refusal):
     refusal.check()
 
 
-def test_network_target_and_ten_times_the_error_are_drawn_and_a_click_shows_a_pixels_way_and_no_bit_changes():
+def test_network_target_and_five_times_the_error_are_drawn_and_a_click_shows_a_pixels_way_and_no_bit_changes():
     run, twin = trained(), trained()
     bench = bench_of(scene_of(run, Painting(lambda moment: WANTED, (30, 40))))
     made, drawer = run.predict(PLACES).reshape(30, 40, 3), bench.side.drawers["painting"]
-    shown = np.clip(made, 0, 1), WANTED, np.clip(0.5 + 10 * (made - WANTED), 0, 1)
+    shown = np.clip(made, 0, 1), WANTED, np.clip(0.5 + 10 * (made - WANTED) / 2, 0, 1)
     boxes = easel_boxes(drawer.box, 4 / 3)
     (sketch,) = bench.side.drawn("painting")
     assert [item.rect for item in sketch.images] == list(boxes)

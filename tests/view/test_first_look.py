@@ -15,7 +15,7 @@ from scalarviz.view.ink.boxes import ABOUT, STAGE
 from scalarviz.view.ink.sketch import Rect, meet
 from scalarviz.view.ink.theme import presenting
 from scalarviz.view.micro.walk import Walk, open_step, sides
-from scalarviz.view.notes.scenery import colours_at, face_room, foot_of
+from scalarviz.view.notes.scenery import colours_at, face_room
 from scalarviz.view.screen.side import MORE
 from scalarviz.view.shown.names import who
 from scalarviz.view.space.layout import FEW
@@ -100,8 +100,6 @@ def test_cubes_fill_most_of_the_smaller_side_of_their_stage(scene, size):
     bench = bench_of(scene, size)
     corners = bench.project(np.concatenate([plate.corners for plate in bench.layout.plates]))
     filled = np.ptp(corners, axis=0).max() / min(bench.places.scene[2:])
-    if bench.side.floor is not None:  # the cube rolls on what fills it
-        filled = min(bench.side.floor.box[2:]) / min(bench.places.scene[2:])
     assert filled >= 0.55, (scene.name, size, filled)
 
 
@@ -122,11 +120,10 @@ def test_a_cube_of_six_pixels_a_digit_has_its_number(scene, size):
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (680, 510), (640, 360), (560, 420)])
-def test_cubes_come_before_a_graph_above_them_and_inside_a_step_it_is_the_stage(scene, size):
+def test_a_panel_above_the_cubes_leaves_them_room_and_inside_a_step_it_is_the_stage(scene, size):
     bench = bench_of(scene, size)
     above = [drawer for drawer in bench.side.drawers.values() if drawer.panel.place == "above"]
-    cubes = bench.places.scene[3]
-    assert all(drawer.box is None or drawer.box[3] < cubes for drawer in above)
+    assert all(drawer.box is None or bench.places.scene[3] >= 80 for drawer in above)
     subject = bench.subject
     if above:
         walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
@@ -134,7 +131,6 @@ def test_cubes_come_before_a_graph_above_them_and_inside_a_step_it_is_the_stage(
         bench.inside.show(told, animated=False)
         bench.update(told.frame)
         assert all(drawer.box is not None and drawer.box[2] >= STAGE for drawer in above)
-        assert all(drawer.box[3] > bench.places.scene[3] for drawer in above)
 
 
 @pytest.mark.gl
@@ -154,22 +150,16 @@ def test_a_face_has_exactly_the_colour_that_the_legend_gives_its_number(name):
 
 
 @pytest.mark.gl
-def test_the_weight_of_neuron_rolls_along_its_parabola():
-    with live_hand(make_scene("neuron")) as hand:
-        bench, drawer = hand.bench, hand.bench.side.floor
-        places = []
-        for _ in range(4):
-            hand.do("step")
+def test_the_loss_over_a_weight_keeps_its_place_inside_a_step_and_no_cube_is_below_it():
+    with live_hand(make_scene("neuron"), size=(1280, 720)) as hand:
+        drawer, boxes = hand.bench.side.drawers["loss over weights"], set()
+        for action in ["step", *["micro_next"] * 7]:
+            hand.do(action)
             hand.settled()
-            again(bench)  # at its place
-            at = bench.project(foot_of(bench.layout))[0]
-            assert np.abs(at - drawer.stands).max() < 0.5
-            places.append(at)
-        across, down = np.diff(places, axis=0).T
-        assert (across > 0).all()
-        assert (down > 0).all()  # downhill
-        hand.do("micro_next")  # an opened step has the cube large, and the curve beside it
-        assert bench.side.floor is None
+            boxes.add(drawer.box)
+            tops = hand.bench.project(hand.bench.layout.plates[0].corners)
+            assert tops[:, 1].min() > drawer.box[1] + drawer.box[3]
+        assert len(boxes) == 1
 
 
 def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touched():
@@ -291,3 +281,22 @@ def test_branches_leave_the_time_bar_wide_buttons_have_names_and_each_control_is
             hand.settled(1)
             there |= {spot.name for spot in bench.spots}
         assert wanted <= there
+
+
+@pytest.mark.parametrize(("name", "least"), [("texture", 470), ("digits", 370)])
+def test_what_is_learnt_is_large_at_the_end_of_the_network_and_nothing_covers_it(name, least):
+    bench = bench_of(make_scene(name))
+    drawer = bench.side.drawers[bench.side.column.end]
+    corners = bench.project(np.concatenate([plate.corners for plate in bench.layout.plates]))
+    assert drawer.box[2] >= least
+    assert corners[:, 0].max() < drawer.box[0]
+    assert not any(meet(box, drawer.box) for box in bench.scenery.words)
+    if name == "digits":
+        assert drawer._tile >= 22
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (1920, 1080)])
+def test_names_of_units_follow_the_name_of_their_layer(size):
+    found = texts(bench_of(make_scene("texture"), size).sketches)
+    for units in (item for item in found if re.fullmatch(r"\s*[a-z]1 \N{HORIZONTAL ELLIPSIS} [a-z]64", item.text)):
+        assert any(item.y == units.y and item.x < units.x and "ReLU" in item.text for item in found), units.text

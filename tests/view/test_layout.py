@@ -321,7 +321,7 @@ def test_where_a_weight_comes_from_is_where_its_layer_reads():
     assert meanings("b.bias")[1] == "bias of tanh, unit 2"
     rows = ["x0", "x1", "x2", *(f"{row}, unit {k}" for row in ("a", "tanh") for k in (1, 2))]
     assert meanings("c.weight")[:7] == [f"from {number} to c, unit 1" for number in rows]
-    assert meanings("last.weight")[3] == "from its input 2 to y1"  # a sum that no module made is no row
+    assert meanings("last.weight")[3] == "from input 2 of last to y1"  # a sum that no module made is no row
 
 
 # ---- any camera: something stays in sight, and names of rows stand beside their own cubes

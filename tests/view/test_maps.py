@@ -255,7 +255,8 @@ def standing(run, own):
 
 def shapes(bench, kind, ink):
     """Those of one colour in the picture."""
-    every = [shape for sketch in bench.sketches for shape in sketch.shapes if isinstance(shape, kind)]
+    sketches = [*bench.sketches, *bench.side.floating()]
+    every = [shape for sketch in sketches for shape in sketch.shapes if isinstance(shape, kind)]
     return [shape for shape in every if ink in (getattr(shape, "colour", None), getattr(shape, "fill", None))]
 
 
@@ -308,10 +309,11 @@ def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     with scene.run as run:
         bench = bench_of(scene, asked=True)
         assert {one_step.UNKNOWN, "no step yet", *CALLS} <= set(said_anywhere(bench))
-        before = len(shapes(bench, object, DARK.pulse))
+        drawn = [DARK.pulse, DARK.gradient[0]]  # of the step, and of a falling tangent
+        before = sum(len(shapes(bench, object, ink)) for ink in drawn)
         run.step()
         said = said_anywhere(again(bench))
-        assert len(shapes(bench, object, DARK.pulse)) > before  # the tangent, or the step
+        assert sum(len(shapes(bench, object, ink)) for ink in drawn) > before
         assert "all four happened in step 1" in said
         assert any(text.startswith(f"loss {run.history.loss[-1]:.4f} at ") for text in said)
         gradient = [short(number) for number in run.frame().gradient]
@@ -331,10 +333,10 @@ def test_inside_a_step_they_happen_one_after_another(trial):
         x, y = (numbers[-1:] if trial else numbers for numbers in neuron.points(0.0, 0))
         gradient, loss = (2 * x * (-1.5 * x - y)).mean(), ((1.5 * x + y) ** 2).mean()
         assert sorted(seen) == [0, 1, 2, 3, 4, 5]
-        since = {f"| loss {loss:.2f}": 2, f"| w.grad = −{abs(gradient):.3g}": 4, "| w = ": 5}
+        moved = f"| w = {signed(-1.5 - 0.2 * gradient)}".replace("+", "")
+        since = {f"| loss {loss:.2f}": 2, f"| w.grad = −{abs(gradient):.3g}": 4, "| slope −": 4, moved: 5}
         for text, first in since.items():
             assert next(phase for phase in range(6) if text in seen[phase]) == first, text
-        assert f"| w = {signed(-1.5 - 0.2 * gradient)}".replace("+", "") in seen[5]
         assert (hand.bench.colouring.quantity, hand.run.steps) == ("change", 0)
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from kit.benches import middle
+from kit.benches import bench_of, middle
 from kit.commands import make_scene, reader_of
 from kit.windows import live_hand
 from scalarviz.io import parse_csv
@@ -228,7 +228,11 @@ def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(hand):
 def test_the_held_out_loss_is_of_the_weights_shown_or_says_of_which_step(watched):
     hand = watched(data="regress-gauss")
     view, drawer = hand.view, hand.drawer(LossCurve)
-    for steps, tick, words in ((3, 1.0, "test"), (2, 0.01, "test at step 3"), (0, 1.0, "test")):  # or too soon for it
+    for steps, tick, words in (
+        (3, 1.0, "test loss"),
+        (2, 0.01, "test loss at step 3"),
+        (0, 1.0, "test loss"),
+    ):  # or too soon for it
         view.send("step", steps) if steps else None
         hand.settled(1, tick)
         assert (drawer.headline.words, drawer.headline.fresh) == (words, tick == 1.0)
@@ -238,4 +242,14 @@ def test_the_held_out_loss_is_of_the_weights_shown_or_says_of_which_step(watched
         hand.settled(1, 0.01)
     said, (inputs, targets) = hand.words(), points_of(hand).test
     wanted = float(np.mean((hand.run.predict(inputs) - targets) ** 2) / 2)
-    assert float(said[said.index("test") + 1]) == pytest.approx(wanted, abs=6e-5)
+    assert float(said[said.index("test loss") + 1]) == pytest.approx(wanted, abs=6e-5)
+
+
+def test_an_arrow_leads_to_each_neurons_map_and_one_from_it_and_the_last_to_the_output():
+    places = bench_of(make_scene("playground")).side.drawer(NeuronMaps)._places
+    ends = np.array(places.arrows)  # (arrows, start and end, 2)
+    assert len(ends) == 2 * len(places.drawn) + 1
+    for x, y, wide, high in (places.boxes[unit] for unit in places.drawn):
+        near = np.abs(ends - (x + wide / 2, y + high / 2)).max(axis=2) <= max(wide, high) / 2
+        assert near.sum(axis=0).tolist() == [1, 1]
+    assert ends[-1, 1, 0] > ends[:-1, :, 0].max()

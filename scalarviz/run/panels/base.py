@@ -259,10 +259,11 @@ class GradientTree(Panel):
 
 
 class Made(NamedTuple):
-    """The results that a :class:`GraphPanel` shows at one moment, and a note about them ("row 3 of 60")."""
+    """The results that a :class:`GraphPanel` shows at a moment, a note about them ("row 3 of 60"), and their title."""
 
     roots: Sequence[Value]
     note: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,4 +290,4 @@ class GraphPanel(Panel):
         roots = every(made.roots, "make")
         if not roots:
             raise InputError("make returned an empty list; return at least one Value")
-        return Made(roots, text(made.note, "make: the note"))
+        return Made(roots, text(made.note, "make: the note"), text(made.title, "make: the title"))

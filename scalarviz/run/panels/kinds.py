@@ -304,7 +304,7 @@ class Painting(Panel):
     size : (int, int)
         H and W at first; they determine the room for the panel.
     gain : float
-        Factor that enlarges the error around mid-grey.
+        The error is drawn as ``0.5 + gain * error / 2``: mid-grey where there is none.
     other : callable or None
         ``other(picture) -> Edit``: learn another picture (H, W, 3), sRGB in 0..1, that was opened; None: not possible.
     epochs : callable or None
@@ -515,6 +515,7 @@ class LossOver(Panel):
     names: tuple[str, ...]
     spans: tuple[Span, ...]
     title: str = "loss"
+    place: Place = field(default="above", kw_only=True)
 
     def _check(self) -> None:
         _check_weights(self, 2)

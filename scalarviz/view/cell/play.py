@@ -29,7 +29,6 @@ from ..out.easel import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.drawer import newest_beyond
-from ..space.camera import convex_hull
 from ..watch.actions import ACTIONS
 from ..watch.desk import TOOLS
 from ..watch.live import LiveView
@@ -369,17 +368,10 @@ class Play:
         }
 
     def _records(self, bench: Workbench) -> dict[str, object]:
-        """Return the display list, split by what changes together; what is over the cubes is ordered by layer.
-
-        The browser draws sketches below the cubes last, so that cubes and trays are cut out of them.
-        """
+        """Return the display list, split by what changes together; what is over the cubes is ordered by layer."""
         if self._listed.theme is not bench.theme:
             self._listed, self._lists = Listed(bench.theme), {}
         found = {f"list {name}": self._records_of(name, part) for name, part in bench.parts.items()}
-        if below := self._records_of("below", bench.side.below()):
-            rings = [*bench.layout.trays_on(bench.project).values()]
-            rings += [convex_hull(bench.project(plate.corners)) for plate in bench.layout.plates]
-            found["list still"] = [*below, *(["polygon", short(ring), None] for ring in rings), *found["list still"]]
         over = [self._records_of(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "list over": [record for layer in over for record in layer]}
 

@@ -304,7 +304,7 @@ class Coloring:
         marks = chosen.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         if self.opened and not self.dark:
             moved = self.quantity == "change" and len(flat) <= FEW  # then faces show the present weights
-            return LegendScale(words, "number: new weight" if moved else "dark: weight", cmap, labels, marks)
+            return LegendScale(words, "number: new weight" if moved else "faint: weight", cmap, labels, marks)
         clipped = f"{share_text(clip_share(flat, v))} clipped"
         ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
         if max(map(abs, ends)) > reach:  # the distance says more than the scope

@@ -290,7 +290,7 @@ GROUND = 8.0
 """Pixels by which the background of a panel over the scene extends beyond it."""
 _AWAY = 14.0
 _SHARE, _SHARE_HIGH = 0.5, 0.85  # shares of the scene's sides for panels in the corner
-_ABOVE, _CUBES = (0.42, 0.7), (150.0, 50.0)  # panels above the cubes: share of the height, least cubes
+_ABOVE, _CUBES = (0.45, 0.6), (120.0, 50.0)  # panels above the cubes: share of the height, least cubes
 STAGE = 480.0
 """Least width of a stage, a main panel above the cubes."""
 
@@ -304,18 +304,19 @@ def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[s
     return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 
-def top_boxes(heights: Mapping[str, float], scene: Box, *, stage: bool) -> tuple[dict[str, Box], Box]:
+def top_boxes(heights: Mapping[str, tuple[float, bool]], scene: Box, *, stage: bool) -> tuple[dict[str, Box], Box]:
     """Place panels above the cubes, one below the other; return their boxes and the rest of the scene.
 
-    A panel is left out if it would leave too little for the cubes; the limit is lower for a `stage`.
+    A panel with True may have more of the height. A panel is left out if it would leave too little for the cubes; the
+    limit is lower for a `stage`.
     """
-    (x, y, width, height), found, share, least = scene, dict[str, Box](), _ABOVE[stage], _CUBES[stage]
+    (x, y, width, height), found = scene, dict[str, Box]()
     room = width - 2 * (MARGIN + GROUND)
-    for name, wanted in heights.items():
-        high = min(wanted, share * height / len(heights))
-        if room >= COLUMN and height - high >= least:
+    for name, (wanted, large) in heights.items():
+        high = min(wanted, _ABOVE[large] * height / len(heights))
+        if room >= COLUMN and height - high >= _CUBES[stage]:
             found[name] = (x + MARGIN + GROUND, y + GROUND, room, high)
-            y, height = y + high + 3 * GROUND, height - high - 3 * GROUND
+            y, height = y + high + 5 * GROUND, height - high - 5 * GROUND  # a changed cube is higher
     return found, (x, y, width, height)
 
 

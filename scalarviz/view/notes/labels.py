@@ -127,7 +127,7 @@ class FlowLabels(Labels):
         super().__init__(box)
         self.chosen: dict[str, int] = {}  # index of each name's place around its plate
         self._before = {} if before is None else before.chosen
-        self._project, self._hall = project, hall
+        self._project, self._hall, self._untrained = project, hall, untrained
         self._room, self._top = (box[1] + 0.4 * box[3], None), box[1]
         hulls = [project(plate.corners) for plate in layout.plates]
         for hull in hulls:
@@ -170,7 +170,8 @@ class FlowLabels(Labels):
     def _is_own(self, plate: Plate, clear: float, way: Option) -> bool:
         """Return whether a name and its middle are nearer to its plate than to any other with a name of this kind."""
         x, y, wide, high = way[0]
-        others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
+        like = {plate.kind} if plate.name not in self._untrained else {p.kind for p in self._faces}  # these are small
+        others = [face for p, face in self._faces.items() if p.kind in like and p is not plate]
         faces = np.array([self._faces[plate], *others])
         all_over = _CLEARLY if plate.size > 1 else _ALONE_CLEARLY
         for box, clearly in (((x + wide / 2, y + high / 2, 0.0, 0.0), _MIDDLE_CLEARLY), (way[0], all_over)):
@@ -225,7 +226,7 @@ class FlowLabels(Labels):
         line = ", ".join(units)
         ends = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}" if len(units) > 2 else line
         lines = [ends] if measure(line, LABEL) > _UNITS else [line, ends]  # of many only the first and the last
-        forms = [*((text, f"  {line}") for line in lines if units), (text, ""), *[("", ends)] * bool(units)]
+        forms = [*((text, f"  {line}") for line in lines if units), (text, "")]  # units never without their row
         for clear, (name, more) in product((1.0, None), dict.fromkeys(forms)):
             wide = measure(name, LABEL)
             places = _around(points, wide + measure(more, LABEL), _LINE)

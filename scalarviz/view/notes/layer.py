@@ -59,11 +59,8 @@ class FewFlow(Notes):
     sample is `below` the last row.
     """
 
-    def __init__(
-        self, layout: Layout, subject: Subject, project: Project, box: Box, *, moved: bool, named: bool
-    ) -> None:
+    def __init__(self, layout: Layout, subject: Subject, project: Project, box: Box, *, moved: bool) -> None:
         super().__init__()
-        self._named = named  # whether outputs are named beside their rows
         stages, self._sample = subject.stages, subject.sample
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
@@ -223,7 +220,7 @@ class FewFlow(Notes):
     def _write_names(self, trays: Mapping[str, Floats]) -> None:
         """Write the outputs beside their rows, the inputs if they have no chips, and the word above the biases."""
         (weight, bias), top = self.plates, self._box[1] - 12
-        names = [f"to {name}" for name in self._sample.outputs if self._named]
+        names = [f"to {name}" for name in self._sample.outputs]
         # beside their rows: on the left or, seen from another side, on the right
         for plate, side in ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]:
             if found := row_names(plate, names, side, self._project, self._placer, trays.get(plate.name)):
@@ -316,13 +313,6 @@ class Outcome(Notes):
         """Places of the only output, and of its delta above; shape (1, 2) each, logical pixels."""
         at = np.array([[self.box[0] + self.box[2] - _WIDE / 2, self.box[1] + 20 + HIGH / 2]])
         return at, at - (0.0, HIGH / 2 + 14.0)
-
-    def lead_from(self, hull: Floats) -> None:
-        """Draw an arrow from the nearest corner of the last layer, given as corners (N, 2)."""
-        x, y, wide, high = self.box
-        ends = np.clip(hull, (x, y + 20), (x + wide, y + high))
-        nearest = int(np.hypot(*(ends - hull).T).argmin())
-        self.lines.append(Line([tuple(hull[nearest]), tuple(ends[nearest])], 1.4, 7.0, "picture"))
 
     def _write_swatches(self, last: Stage) -> None:
         x, y = self.box[0], self.box[1] + 20

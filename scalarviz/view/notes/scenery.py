@@ -29,7 +29,6 @@ from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, Outcome, outcome_size
 from .placer import Marks, Notes, Placer
 
-_CARRIED, _CARRIED_LEAST = 0.42, 136.0  # cubes on a floor panel: share of the scene's smaller side; least pixels
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # pixels of the flow around a single layer
 _CHIPS_WIDE, _CUBE_WIDE = 300.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
 
@@ -39,8 +38,7 @@ class Scenery:
 
     `change` writes the same words in the same places in another look. For a camera that was `moved` by hand, parts on
     cubes or hidden by them are left out. `panels`: the sample's outcome is beside the cubes of a chain; `quantity`:
-    that of the cubes. With `before`, the scenery of a moment ago, names stay while there is room. On a panel with
-    numbers of its own (`borne`) outputs have no names beside their rows.
+    that of the cubes. With `before`, the scenery of a moment ago, names stay while there is room.
     """
 
     def __init__(
@@ -55,7 +53,6 @@ class Scenery:
         panels: bool = True,
         quantity: str = "weight",
         before: Scenery | None = None,
-        borne: bool = False,
     ) -> None:
         self._subject = subject
         window = window_of(box, panels, layout.size)
@@ -65,7 +62,7 @@ class Scenery:
         self.flow: FewFlow | None = None
         self.below = True  # whether the outcome of a single layer is below it
         if single:
-            self.flow = FewFlow(layout, subject, project, box, moved=moved is not None, named=not borne)
+            self.flow = FewFlow(layout, subject, project, box, moved=moved is not None)
             self._notes = [self.flow, self.flow.below]
         shapes, called = labelled(subject), Names(subject)
         former = None if before is None or moved is None else before._labels
@@ -91,8 +88,6 @@ class Scenery:
             there = before.outcome.box if before is not None and former is not None and before.outcome else None
             place = self._labels.free_place(*size, there)
         self.outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
-        if self.outcome is not None and layout.spots:
-            self.outcome.lead_from(project(layout.plates[-1].corners))
         self._trouble = TroubleNotes(layout, project, box) if panels else None
         self.change(theme, quantity)
 
@@ -192,19 +187,6 @@ def least_width(subject: Subject) -> float:
     linear = [s.weight.shape[-1] + (s.bias is not None) for s in subject.stages if s.weight is not None]
     single = len(linear) == 1 and sum(t.size for t in subject.tensors) <= FEW
     return _CHIPS_WIDE + _CUBE_WIDE * linear[0] if single else 0.0
-
-
-def carried_box(subject: Subject, scene: Box) -> Box:
-    """Return the scene of cubes on a floor panel: the middle of it."""
-    x, y, width, height = scene
-    side = max(_CARRIED * min(width, height), _CARRIED_LEAST)
-    return x + (width - side) / 2, y + (height - side) / 2, side, side
-
-
-def foot_of(layout: Layout) -> Floats:
-    """Return the point (1, 3) below the middle of the cubes that they stand on."""
-    low, high = layout.bounds
-    return np.array([[*(low + high)[:2] / 2, low[2]]])
 
 
 def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:

@@ -141,12 +141,12 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
     size = bench.places.size
     below: tuple[list[Sketch], Box | None]
     if bench.compared is None and can_be_outlined(bench.slab):
-        below = [*bench.side.below(), outlined(bench.slab, bench.camera, bench.project)], bench.window
+        below = [outlined(bench.slab, bench.camera, bench.project)], bench.window
     else:
         sketch, pixels = Sketch(), (round(FINE * size[0]), round(FINE * size[1]))
         sketch.image((0.0, 0.0, *size), np.asarray(offscreen().render(bench.draw_below, pixels)))
         below = [sketch], None
-    layers = [below, *((part, None) for part in (bench.over_cubes, *bench.overlays) if part)]
+    layers = [below, *((part, None) for part in (bench.sketches, *bench.overlays) if part)]
     return picture_svg(size, bench.ground, layers, title, bench.size)
 
 

@@ -238,7 +238,6 @@ class SceneParts(NamedTuple):
     letters: Letters | None = None  # replaces the picture of its panel
     looks: Mapping[int, CubeLook] | None = None  # looks by flat index; None: those of the subject's weights
     turned: bool = False  # whether the flow turns at each layer, around pictures of single units
-    above: tuple[str, ...] = ()  # titles of panels above the cubes, which only a window shows
     headlines: Headlines = no_headlines  # words about a frame beside the loss
 
 
@@ -248,11 +247,10 @@ def parts_of(x: object, *, edited: bool = False) -> SceneParts:
         return SceneParts()
     shown = subject_of(x)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
-    above = tuple(str(getattr(panel, "title", "a panel")) for panel in shown.panels if panel.place == "above")
     letters = None
     if isinstance(x, Scene) and x.plan is not None:  # a plan has room for it
         letters = next((Letters(panel, shown.source) for panel in x.panels if isinstance(panel, WordBoard)), None)
-    return SceneParts(letters, LOOKS.looks_of(shown.source), turned, above, headlines_of(x, edited=edited))
+    return SceneParts(letters, LOOKS.looks_of(shown.source), turned, headlines_of(x, edited=edited))
 
 
 def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
@@ -292,7 +290,7 @@ def _tested(test: TestCurve | HeldOut, moment: Moment) -> str:
 
 def _painted(panel: Painting, moment: Moment) -> str:
     found = panel.likeness(moment)
-    return f"psnr {found:.1f} dB" if np.isfinite(found) else ""
+    return f"likeness (psnr) {found:.1f} dB" if np.isfinite(found) else ""
 
 
 # ---- Letters

@@ -122,7 +122,7 @@ def panel_pictures(
     room: int | None = None,
     like: Sequence[Picture] = (),
 ) -> list[Picture]:
-    """Return the display lists of the column's panels, by panel and step, without the loss curve.
+    """Return the display lists of the panels in the column and above the cubes, by panel and step, without the curve.
 
     `frames` are the indices of frames in the scene's recording. A panel with few bytes gets all of them. Others get at
     most `MOST`, dense where the loss falls, and fewer if all would take more than `room` bytes (None: the usual room of
@@ -179,9 +179,11 @@ def _drawn(
     subject, look = subject_of(scene), get_theme(theme)
     side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
     side.ground.shows_all = True  # a page has all of them
-    boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted_panels()).panels.items()
-             if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
+    places = arrange(WINDOW, side.column.wanted_panels())
+    side.put_above(places.scene, stage=True)
+    boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
     side.place(boxes)
+    boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}
     if names is not None:
         side.set_unseen(frozenset(boxes) - frozenset(names))
     found: dict[str, Lists] = {name: {} for name in sorted(boxes, key=lambda name: boxes[name][1])

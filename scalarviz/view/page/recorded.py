@@ -24,7 +24,7 @@ from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.recorded_step import RecordedStep, runs_of
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
-from ..ink.text import loss_text, short
+from ..ink.text import loss_text
 from ..ink.theme import get_theme, negative
 from ..micro.light import height_scale, height_words, whose_deltas
 from ..micro.step_view import Formula, MicroStepView
@@ -86,10 +86,11 @@ def html_of(
     added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
-    wide = size[0] - AROUND[0] - COLUMN * bool(pictures or letters)
+    above = max((one.height for one in pictures if one.width > COLUMN), default=0)
+    wide = size[0] - AROUND[0] - COLUMN * bool(letters or any(one.width <= COLUMN for one in pictures))
     laid = partial(document_of, subject, theme=look, strip=letters is None, looks=own.looks,
                    turned=own.turned)  # fmt: skip
-    room = (max(wide, SMALLEST[0]), max(size[1] - AROUND[1], SMALLEST[1]))
+    room = (max(wide, SMALLEST[0]), max(size[1] - AROUND[1] - above, SMALLEST[1]))
     document = laid(size=room)
     if letters is not None:
         letters.laid = laid_out(subject, room, get_theme(theme), strip=False, turned=own.turned)
@@ -148,24 +149,11 @@ def _program(
         said.append("attention and embeddings are not in a recording")
     if scene.turned:
         said.append("only the window shows the maps of single units")
-    if scene.above:  # a window shows it there
-        said += [_target_words(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
     for count in sorted({len(film["steps"]) for film in seen}):
         if count < min(most, MOMENTS):
             names = ", ".join(film["name"] for film in seen if len(film["steps"]) == count)
             said.append(f"{names}: {count} moments")
     return "  \N{MIDDLE DOT}  ".join(filter(None, said))
-
-
-def _target_words(subject: Subject, frame: Frame) -> str:
-    """Return the target of the probe sample, if it has one or two numbers."""
-    wanted, outputs = subject.sample.target_values, subject.sample.outputs
-    if wanted is None or len(wanted) > 2 or not np.isfinite(wanted).all():
-        return ""
-    given = np.ravel(frame.activations.get("input", ()))[:3].tolist()
-    sides = (zip(subject.sample.inputs, given, strict=False), zip(outputs, wanted.tolist(), strict=False))
-    at, to = (", ".join(f"{name} {short(number)}" for name, number in side) for side in sides)
-    return f"target{f' of {at}' if at else ''}: {to}"
 
 
 def _story(record: Recorded, subject: Subject) -> str:

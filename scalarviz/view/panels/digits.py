@@ -16,6 +16,7 @@ from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Cached, Sketch, contains, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, get_map, mixed
+from ..ink.widgets import wrapped
 from .drawer import Drawer, Ground, Point, Setting, Tip
 from .image import averaged
 
@@ -30,7 +31,7 @@ SHOWN = 6
 """Digits of each class on the board."""
 EASE = 0.4
 """Seconds of a move from column to column."""
-_TILE, _SMALL = 24.0, 0.74  # logical pixels of a digit without border; largest share of a narrow column
+_TILE, _SMALL = 34.0, 0.74  # logical pixels of a digit without border; largest share of a narrow column
 _FOOT = 22.0
 _OVERLAP = 0.66  # least visible share of a tile
 
@@ -42,7 +43,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     name = "digits"
     height = 240.0
-    ends, at_end = 216.0, True
+    ends = 400.0, 330.0
     worth = 2  # the drawn digit and its prediction show one example
     needs = ("predict",)
     choices = (("Click", "on a test digit: choose it"),)
@@ -77,11 +78,12 @@ class BoardDrawer(Drawer[DigitBoard]):
         if self.box is None or not setting.contains(self.box) or plates[-1].size % CLASSES:
             return ()
         x, y, width, height = self.box
-        (low, high), foot = np.sort(setting.project(plates[-1].corners)[:, 0])[[0, -1]].tolist(), y + height + 4
+        corners, foot = setting.project(plates[-1].corners), y + height + 4
+        low, high = np.sort(corners[:, 0])[[0, -1]].tolist()
         for k in range(CLASSES):  # the first ones lowest, so that no lines cross
             start, end = low + (high - low) * (k + 0.5) / CLASSES, x + width * (k + 0.5) / CLASSES
             level = foot + 3.0 * (CLASSES - k)
-            path = [(start, foot - 2), (start, level), (end, level), (end, foot - 2)]
+            path = [(start, float(corners[:, 1].max()) + 2), (start, level), (end, level), (end, foot - 2)]
             sketch.polyline(path, mixed(self.ground.theme.flow, self.ground.theme.background, 0.5), 1.0)
         return [sketch]
 
@@ -271,10 +273,12 @@ class PadDrawer(Drawer[DigitPad]):
         sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=lit)
         pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(self.pixels, 0, 1))[..., :3])
         sketch.image(self.field, pixels, linear=False)
-        if box[3] < _TALL:
-            sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
-        own = (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side) if box[3] < _TALL else (
-            x, top + side + _MARGIN, width, y + box[3] - top - side - _MARGIN)  # fmt: skip
+        tall, hint = box[3] >= _TALL, self._hint
+        for row, line in enumerate(wrapped(hint, width - side - _MARGIN, LABEL) if tall else [hint]):
+            at = (left + side + _MARGIN, top + 14 + 18 * row) if tall else (x, top + side + 19)
+            sketch.text(at[0], at[1], line, LABEL, theme.text3)
+        own = (x, top + side + _MARGIN, width, y + box[3] - top - side - _MARGIN) if tall else (
+            x + side + _MARGIN, y, width - side - _MARGIN, TOP + side)  # fmt: skip
         self._outputs(sketch, own, logits)
         return [sketch]
 

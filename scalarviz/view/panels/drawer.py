@@ -231,14 +231,9 @@ class Drawer(Generic[P]):
         Its height if it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
         That picture, while it draws there; for a kind among the cubes, any picture.
-    carries : bool
-        Whether it is the floor below the cubes of a scene: then it has the whole scene, and while the cubes are on it
-        (`borne`) they are at `stands`.
-    ends : float
-        Pixels that it needs at the end of the network, right of the cubes of a wide scene, without a place in the
-        column; 0: it cannot be there.
-    at_end : bool
-        Whether it draws there beside its own place, among any cubes.
+    ends : (float, float) or None
+        Width and height at the end of the network, right of the cubes of a wide scene, instead of in the column; it
+        then also draws among the cubes. None: it cannot be there.
     turns : bool
         Whether it needs room at the output of each layer; then the flow of small layers turns at each.
     """
@@ -253,11 +248,7 @@ class Drawer(Generic[P]):
     frame: tuple[float, float] = (0.0, 0.0)
     spread: float | None = None
     within = 0.0
-    carries = False
-    borne = False
-    ends = 0.0
-    at_end = False
-    stands: Point | None = None
+    ends: tuple[float, float] | None = None
     turns = False
     wide = False
     worth = ABOUT
@@ -473,7 +464,7 @@ BEFORE = "before the change"
 
 def test_loss(loss: float) -> tuple[str, str]:
     """Return the label and the text of a test loss."""
-    return "test", loss_text(loss)
+    return "test loss", loss_text(loss)
 
 
 def test_share(share: float) -> tuple[str, str]:

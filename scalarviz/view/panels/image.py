@@ -22,8 +22,7 @@ from ..ink.listed import records_of, sketches_of
 from ..ink.sketch import Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
-from ..space.camera import ACROSS, DOWN
-from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
+from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # most pixels that the network paints in each direction
@@ -184,7 +183,7 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
 
     def __init__(self, panel: Own, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._note = ""
+        self._note, self._title = "", panel.title
         self._ask_anew()
 
     def _ask_anew(self) -> None:
@@ -207,7 +206,7 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
         inner = self.ground.opened_step if self.within else None  # then it shows the opened step
-        title_of(title, box, theme, self.panel.title, inner.samples if inner else self._asked.age or self._note)
+        title_of(title, box, theme, self._title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
 
@@ -336,8 +335,6 @@ FILM, STILL = 160, 608
 """Pixels of the longer side in a film and in a picture: fixed, so that both are reproducible."""
 
 
-_PLATE, _STRIPS = 60.0, 64
-"""Least width of a picture among the plates, and number of its upright strips, which follow their slope."""
 BETWEEN = 12.0
 _RING = 6.0
 """Radius of the ring around a pixel."""
@@ -371,7 +368,7 @@ def _below(box: Box, aspect: float) -> Boxes:
     share = min(1.0, (height - 2 * TITLE - BETWEEN) * aspect / (width + half))
     large, small = (_sides(wide * share, aspect) for wide in (width, half))
     top = y + 2 * TITLE + BETWEEN + large[1]
-    return (x, y + TITLE, *large), (x, top, *small), (x + half + GAP, top, *small)
+    return (x, y + TITLE, *large), (x, top, *small), (x + large[0] - small[0], top, *small)
 
 
 def _boxes_beside(box: Box, aspect: float) -> Boxes:
@@ -397,7 +394,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     name, sample = "painting", 2
     needs = ("predict",)
-    at_end = True
+    ends = 520.0, 480.0
     choices = (("Click", "on a pixel of the picture that the network paints: choose it"),)
 
     def __init__(self, panel: Painting, ground: Ground) -> None:
@@ -441,7 +438,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             assert made is not None
             near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
             error = made - near
-            self._images = to_bytes(made), self._target, to_bytes(0.5 + self.panel.gain * error)
+            self._images = to_bytes(made), self._target, to_bytes(0.5 + self.panel.gain * error / 2)
 
     def _pixels(self, down: Pixels, across: Pixels) -> list[NDArray[np.int64]]:
         """Return rows and columns of the pixels at fractions of the size, which may be at the edge between two."""
@@ -456,53 +453,27 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         named = map("{} = {:.4g}".format, self.ground.subject.sample.inputs, pixel)
         note = ",  ".join(named) or self._note
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
-        end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
+        end, gain = box[0] + box[2], f"error × {self.panel.gain / 2:g}"
         ends = (last[0] - GAP if last[1] == small[1] else end), end
         for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
-        rings = self._rings([(x, y, wide, high, 0.0) for x, y, wide, high in places])
+        rings = self._rings(places)
         return [*self.place_pictures(sketch, places, self._images, ("network", "target", "error")), *rings]
 
-    def _rings(self, places: Sequence[tuple[float, ...]]) -> list[Sketch]:
-        """Return rings at the pixel that an opened step learns, in boxes (x, y, width, height, slope of the rows)."""
+    def _rings(self, places: Sequence[Box]) -> list[Sketch]:
+        """Return rings at the pixel that an opened step learns, in these boxes."""
         if self.ground.opened_step is None or self.ground.sample is None:
             return []
         (across, down), theme = self.ground.sample.tolist(), self.ground.theme
-        points = [(x + across * wide, y + down * high + across * wide * slope) for x, y, wide, high, slope in places]
-        return [ring_around(at, _RING, theme) for at in points]
-
-    def around(self, setting: Setting) -> Sequence[Sketch]:
-        """Return the painting as a plate of its own, above the last one."""
-        weights = [plate.corners for plate in setting.plates.values() if plate.kind == "weight"]
-        if len(weights) < 2 or setting.turns or setting.blueprint is not None:
-            return ()
-        last, others = setting.project(weights[-1]), setting.project(np.concatenate(weights[:-1]))
-        across, down = np.diff(setting.project(np.stack([np.zeros(3), ACROSS, np.zeros(3), DOWN])), axis=0)[::2]
-        (x, top, wide, high), aspect = setting.window, self.size[1] / self.size[0]
-        left, tall = float(others[:, 0].max()) + 16, abs(float(down[1] / across[0])) / aspect
-        slope, begin = float(across[1] / across[0]), last[np.lexsort((last[:, 1], np.round(last[:, 0])))[0]]
-        own = min(x + wide - 8 - left, 0.45 * high / tall)
-        foot = float(begin[1] + slope * (left - begin[0])) - 16
-        for word in setting.reserved:
-            if left < word[0] + word[2] and word[0] < left + own and top < word[1] < foot + slope * own:
-                foot = min(foot, word[1] - 8 - slope * (word[0] + word[2] - left))
-        own = min(own, (foot - top) / tall)
-        if own < _PLATE or across[0] <= 0:
-            return ()
-        sketch, places = Sketch(), np.arange(_STRIPS) / _STRIPS
-        rects = np.stack([left + own * places, foot - own * tall + slope * own * (places + 0.5 / _STRIPS),
-                          np.full(_STRIPS, own / _STRIPS + 0.3), np.full(_STRIPS, own * tall)], axis=1)  # fmt: skip
-        cells = np.stack([places, 0 * places, np.full(_STRIPS, 1 / _STRIPS), np.ones(_STRIPS)], axis=1)
-        sketch.sprites(rects, cells, self._images[0], linear=True)
-        return [sketch, *self._rings([(left, foot - own * tall, own, own * tall, slope)])]
+        return [ring_around((x + across * w, y + down * h), _RING, theme) for x, y, w, h in places]
 
     def _counted(self) -> str:
         made, (high, wide) = self.grid.numbers, self.size
         count = 0 if made is None else made[..., 0].size
         if count == high * wide:
             return f"all {count:,} pixels" if count > 1 else "1 pixel"
-        return f"at {count:,} pixels"
+        return f"{count:,} of {high * wide:,} pixels"
 
     def _noted(self, moment: Moment, counted: str, width: float) -> str:
         """Return the epoch and the number of painted pixels; without room only the epoch."""
@@ -520,7 +491,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     @property
     def headline(self) -> Headline | None:
         """The PSNR of the network's picture."""
-        return Headline("psnr", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
+        return Headline("likeness (psnr)", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
 
     # ---- input
 
@@ -609,6 +580,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         there = any(item.grad is not None for item in now.items)
         below = f"gradient of {now.of}" if there and now.of else "gradient" if there else "no gradient yet"
         self._note = "  ·  ".join(filter(None, (f"value, {below}", made.note)))
+        self._title = made.title or self.panel.title
         return Layout(now.items), self.ground.extent
 
     def _view_in(self, figure: Point, room: Box) -> View:

@@ -44,7 +44,7 @@ class Line:
     """One curve: finite losses by step.
 
     A `dashed` curve is of another data set and lies over the others. The losses of a `noisy` one are of a few samples
-    each: the line is their mean, the losses themselves are thin and grey.
+    each: the line is their mean, the losses themselves are thin and grey, and named `each`; empty: they are not drawn.
     """
 
     label: str
@@ -52,6 +52,7 @@ class Line:
     losses: Array
     dashed: bool = False
     noisy: bool = False
+    each: str = ""
 
     def draw(self, sketch: Sketch, path: Float | Sequence[Point], theme: Theme) -> None:
         """Draw it, in the plot or beside its name."""
@@ -166,7 +167,8 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
     x, y, width, height = plot
     if height < 90 or not curves:
         return
-    wide, high = 32.0 + max(measure(c.label, LABEL) for c in curves), 19.0 * len(curves)
+    rows = [(name, curve) for curve in curves for name in (curve.label, curve.each) if name]
+    wide, high = 32.0 + max(measure(name, LABEL) for name, _ in rows), 19.0 * len(rows)
     if wide + 8 > width:
         return
     lefts, tops = np.linspace(x + width - 8 - wide, x + 8, 7), np.linspace(y + 6, y + height - high - 6, 7)
@@ -181,17 +183,20 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
             cost += worth * (near & (np.abs(down - middles[:, 1]) <= high / 2 + 5)).sum(axis=1)
     at, first = places[int(cost.argmin())].tolist()
     sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline crosses a name
-    for row, curve in enumerate(curves):
-        middle = first + 9.0 + 19 * row
-        curve.draw(sketch, [(at, middle), (at + 16, middle)], theme)
-        _end(sketch, (at + 20, middle), theme, dashed=curve.dashed, small=True)
-        sketch.text(at + 32, middle + 4.5, curve.label, LABEL, theme.text2 if curve.dashed else theme.text1)
+    for row, (name, curve) in enumerate(rows):
+        middle, plain = first + 9.0 + 19 * row, name != curve.label
+        if plain:
+            sketch.line((at, middle), (at + 24, middle), theme.flow, 1.0)
+        else:
+            curve.draw(sketch, [(at, middle), (at + 16, middle)], theme)
+            _end(sketch, (at + 20, middle), theme, dashed=curve.dashed, small=True)
+        sketch.text(at + 32, middle + 4.5, name, LABEL, theme.text2 if curve.dashed or plain else theme.text1)
 
 
 # ---- A noisy curve: the mean of neighbouring steps, and the spread of the steps' own losses.
 
-SHARE = 1 / 50
-"""Share of the drawn steps that are averaged on either side."""
+SHARE, _FEWEST = 1 / 50, 4
+"""Share of the drawn steps that are averaged on either side; points left out at the start of a mean without spread."""
 
 
 class Reduced(NamedTuple):
@@ -209,7 +214,11 @@ def _reduced(curve: Line, columns: int) -> Reduced:
     if not finite.all():  # copy a million steps only if necessary
         steps, losses = steps[finite], losses[finite]
     found = thin_out(steps, losses, columns)
-    return averaged(found) if curve.noisy else found
+    found = averaged(found) if curve.noisy else found
+    if not curve.noisy or curve.each:
+        return found
+    begin = _FEWEST * (len(found.line) > 2 * _FEWEST)  # means of very few samples would be a cliff at the start
+    return Reduced(found.steps[begin:], *3 * [found.line[begin:]])
 
 
 def thin_out(steps: Array, losses: Array, columns: int) -> Reduced:
@@ -347,8 +356,11 @@ class LossDrawer(Drawer[LossCurve]):
         if facts is not None:  # each loss is drawn at the step of its weights
             other = coming_words(self.ground.subject, frame)
             curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
-        noisy = facts is not None and not facts.whole
-        curves = [Line(self._label(frame) + "; grey: each" * noisy, curve.step, curve.loss, noisy=noisy)]
+        noisy, label = facts is not None and not facts.whole and len(curve.step) * SHARE >= 1, self._label(frame)
+        batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
+        each = label if noisy and batch > 1 else ""  # single samples differ too much: they would be a grey area
+        said = "mean of many steps" if each else f"{label}, mean of many" if noisy else label
+        curves = [Line(said, curve.step, curve.loss, noisy=noisy, each=each)]
         if self.panel.test is not None and self._measured and (self.ground.shows_all or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if facts is None and frame.edited and len(frame.curve.step) else ""

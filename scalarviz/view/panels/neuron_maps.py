@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,12 +171,16 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             cells = tile_cells(np.array([*places.drawn.values()]), self.grid.numbers.shape[2], len(self.grid.numbers))
             picture.sprites([self.boxes[unit] for unit in places.drawn], cells, self._pixels, linear=True)
         at = self._sample()
-        key = (places, self.ground.theme, self._hovered_unit, at)
+        key = (places, self.ground.theme, self._hovered_unit, at, self.ground.opened_step is None)
         return [picture, self._marked.get(key, lambda: self._marks(places, at))]
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """Return the edges of the maps, the place of the sample on each, and their names."""
         sketch, theme = Sketch(over=True), self.ground.theme
+        for start, end in (
+            places.arrows if self.ground.opened_step is None else ()
+        ):  # its own arrows lead through a step
+            sketch.arrow(start, end, theme.text3, 1.6)
         for unit in places.drawn:
             x, y, wide, high = places.boxes[unit]
             sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.flow, radius=3)
@@ -403,6 +407,7 @@ MOST = 32
 _LEAST = 13.0  # a smaller one shows nothing
 _SHARE = 0.72  # side of a map as a share of the distance of two units
 _YIELDS = 0.1  # largest share of its side that a map gives up for the names
+_EDGE = 14.0  # least length of the last arrow
 _HOT = 10.0  # side of the sensitive box of a unit without a map
 
 
@@ -432,6 +437,36 @@ class NeuronPlaces:
                 if drawn and setting.turns and room >= _name_width(layer.name(unit)):
                     self.names[index, unit] = layer.name(unit)
             start += layer.units
+        self.arrows = list[tuple[Point, Point]]()
+        if setting.turns and self.drawn:
+            last = [plate for plate in setting.plates.values() if plate.kind == "weight"][-1]
+            self.arrows += [arrow for unit in self.drawn for arrow in self._arrows(layers, last, *unit)]
+            corners, right = setting.project(last.corners), setting.window[0] + setting.window[2] - 6
+            begin, level = float(corners[:, 0].max()) + 6, float(corners[:, 1].mean())
+            self.arrows += [((begin, level), (right, level))] if right - begin > _EDGE else []  # to what is beside
+
+    def _arrows(self, layers: Sequence[Hidden], last: Plate, index: int, unit: int) -> Iterator[tuple[Point, Point]]:
+        """Yield the arrows from a unit's own cubes to its map, and from there to the next layer's cubes."""
+        plates, own = self.setting.plates, self.boxes[index, unit]
+        named = [plates.get(tensor.name) for tensor in (layers[index].weight, layers[index].bias) if tensor is not None]
+        before = [p.cell_corners(unit, k) for p in named if p is not None for k in range(p.size // layers[index].units)]
+        after = last if index + 1 == len(layers) else plates[layers[index + 1].weight.name]
+        for cubes, leads in ((before, False), ([after.cell_corners(k, unit) for k in range(after.shape[0])], True)):
+            points = [self.setting.project(corners) for corners in cubes]
+            boxes = [(*p.min(axis=0).tolist(), *np.ptp(p, axis=0).tolist()) for p in points]
+            facing = min((_facing(own, box) for box in boxes), key=lambda pair: float(np.hypot(*np.subtract(*pair))))
+            yield facing if leads else facing[::-1]
+
+
+def _facing(box: Box, other: Box) -> tuple[Point, Point]:
+    """Return the middles of the edges of two boxes that face each other."""
+    (x, y, wide, high), (left, top, width, height) = box, other
+    away = left + width / 2 - x - wide / 2, top + height / 2 - y - high / 2
+    if abs(away[1]) > abs(away[0]):
+        down = away[1] > 0
+        return (x + wide / 2, y + high * down), (left + width / 2, top + height * (not down))
+    right = away[0] > 0
+    return (x + wide * right, y + high / 2), (left + width * (not right), top + height / 2)
 
 
 def _middles(layer: Hidden, setting: Setting) -> NDArray[np.float64]:
@@ -590,7 +625,8 @@ class FeaturesDrawer(Drawer[Features]):
         x, y = (float(v) for v in project(edge[None])[0])
         if x > start[0] + 8:  # level at both ends: it rises left of the word beside the biases
             first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
-            sketch.polyline(np.array([start, (first, start[1]), (last, y), (x, y)]), self.ground.theme.flow, 1.4)
+            sketch.polyline(np.array([start, (first, start[1]), (last, y)]), self.ground.theme.text3, 1.6)
+            sketch.arrow((last, y), (x, y), self.ground.theme.text3, 1.6)
 
     def _painted(self) -> NDArray[np.uint8]:
         """Return every feature twice side by side, bright and dim."""

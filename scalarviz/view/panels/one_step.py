@@ -21,9 +21,9 @@ from ...run.source import Moment, Source
 from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
 from ..ink.boxes import ABOUT, COLUMN, LABEL
-from ..ink.sketch import Box, Cached, Sketch
+from ..ink.sketch import Box, Cached, Sketch, meet
 from ..ink.text import loss_text, measure, rate_text, short
-from ..ink.theme import Colormap, Theme, get_map, mixed
+from ..ink.theme import Colormap, Theme, get_map, hue, mixed
 from ..shown.names import Names, who
 from .drawer import BEFORE, Drawer, Ground, OpenedStep, Point, Tip, cut, loss_words, sentence, title_of
 from .pace import answer_at_once
@@ -152,7 +152,7 @@ class TreeDrawer(Drawer[GradientTree]):
     """The two trees. Numbers are small squares: values in the colours of weights, gradients in theirs."""
 
     name = "model"
-    worth = 1
+    worth = 2
 
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -426,7 +426,7 @@ ROLL = 0.3
 UNKNOWN = "slope unknown before backward()"
 SIDE, _POINTS = 33, 129  # points of the loss: along each of two weights, along one
 LEVELS = 10
-_LEFT, _TITLE, _LINES = 40.0, 21.0, 40.0
+_LEFT, _TITLE, _LINE, _WIDE_FROM = 40.0, 21.0, 18.0, 480.0
 _TANGENT = 0.22  # share of the width to either side
 _BALL = 6.5
 Words = tuple[tuple[str, str, bool], ...]
@@ -438,7 +438,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     name = "loss over weights"
     frame = 0.0, 40.0
-    height, most, within, first = 232.0, 360.0, 208.0, True
+    height, most, within, first, above = 232.0, 360.0, 208.0, True, 236.0
     worth = ABOUT + 1  # if only one panel fits, this rather than the points
     needs = ("predict",)
 
@@ -448,11 +448,6 @@ class LossOverDrawer(Drawer[LossOver]):
         self._trail = Trail()
         self._rolls: tuple[Floats, Floats] | None = None  # from, to
         self._since, self._apart = ROLL, ROLL
-
-    @property
-    def carries(self) -> bool:  # type: ignore[override]
-        """True if the network's only weight rolls along its own curve as a cube."""
-        return sum(tensor.size for tensor in self.ground.subject.tensors) == len(self.panel.weights) == 1
 
     @property
     def moving(self) -> bool:
@@ -475,13 +470,8 @@ class LossOverDrawer(Drawer[LossOver]):
         note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
         sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
         said = self.ground.words_frame or frame  # of the step in the HUD
-        if not self._bears(box) or self.ground.shows_all:
-            self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
+        self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
-
-    def _bears(self, box: Box) -> bool:
-        """Return whether the cube stands on the curve in this box."""
-        return self.borne and box == self.box
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """Return the same for an opened step: the tangent appears with the gradient, the ball moves with the update."""
@@ -531,16 +521,15 @@ class LossOverDrawer(Drawer[LossOver]):
         title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
         near = [place.here] if place.before is None else [place.here, place.before]
         spans = [grown(span, [one[k] for one in near]) for k, span in enumerate(self.panel.spans)]
-        lines = 0 if self._bears(box) and not self.ground.shows_all else _LINES
-        plot = (x, y + _TITLE, width, height - _TITLE - lines)
+        plot = (x, y + _TITLE, width, height - _TITLE - _foot(box))
         trail = self._trail.until(at.frame.step)
         stands = (self._curve if len(spans) == 1 else self._valley)(sketch, plot, at, spans, trail)
-        self.stands = None
         if stands is not None and np.isfinite(ball).all() and np.isfinite(stood := stands(ball[None])[0]).all():
-            x, y = self.stands = stood.tolist()
-            if self._bears(box):
-                return sketch  # the cube itself is the ball
+            x, y = stood.tolist()
             sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
+            if len(spans) == 1:
+                said = f"{self.panel.names[0]} = {short(float(place.here[0]))}"
+                sketch.text(_name_box((x, y), plot, said)[0], y - 10, said, LABEL, theme.text1, bold=True)
         return sketch
 
     def _losses_at(self, at: Standing, places: Floats) -> Floats:
@@ -579,6 +568,7 @@ class LossOverDrawer(Drawer[LossOver]):
         _dots(sketch, theme, stands(way, np.interp(way[:, 0], places, found)))
         if at.place.gradient is not None:
             _tangent(sketch, axes, theme, at, stands)
+        _lowest(sketch, axes, theme, places, found, float(at.place.here[0]), self.panel.names[0])
         return stands
 
     def _valley(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At:
@@ -628,8 +618,16 @@ class LossOverDrawer(Drawer[LossOver]):
             first, second, wrong = verdict(at.place, self.panel.names, steepness(at.losses, at.place))
             ink = theme.weight[0] if wrong else theme.text1
             words = (first, theme.text2, False), (second, ink, wrong)
+        right, base = x, y + height - _foot(box) + 16
         for row, (line, ink, bold) in enumerate(words):
-            sketch.text(x, y + height - _LINES + 16 + 18 * row, cut(line, width, bold=bold), LABEL, ink, bold=bold)
+            left, down = (x, base + _LINE * row) if _foot(box) > 2 * _LINE else (right, base)
+            sketch.text(left, down, cut(line, width, bold=bold), LABEL, ink, bold=bold)
+            right += measure(line, LABEL, bold) + 16
+
+
+def _foot(box: Box) -> float:
+    """Return the height of the words about a step: one line in a wide box, else two."""
+    return _LINE + 4 if box[2] >= _WIDE_FROM else 2 * _LINE + 4
 
 
 def rolled(start: Floats, end: Floats, share: float) -> Floats:
@@ -660,7 +658,17 @@ def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At)
     if not np.isfinite([*begin, *loss, slope]).all():
         return
     reach = _TANGENT * (axes.across.high - axes.across.low)
-    sketch.polyline(axes.slope(float(begin[0]), float(loss[0]), slope, reach), theme.pulse, 2.0)
+    ends, said = axes.slope(float(begin[0]), float(loss[0]), slope, reach), f"slope {short(slope, signed=True)}"
+    ink = hue(theme, said)
+    sketch.polyline(ends, ink, 2.0)
+    (x, y), wide = min(ends.tolist(), key=lambda end: float(end[1])), measure(said, LABEL, True)
+    least, most = axes.box[0] + 6, axes.box[0] + axes.box[2] - wide
+    across, down = axes.point(float(begin[0]), float(loss[0]))
+    if down + 22 > axes.box[1] + axes.box[3]:  # it is flat: beside its upper end
+        across, down = x, y - 15
+    left = across + 10 if slope > 0 else across - 10 - wide  # below it and the curve
+    if least <= left <= most:
+        sketch.text(left, down + 20, said, LABEL, ink, bold=True)
     if place.before is None:
         return
     start, end = stands(np.array([place.before, place.here]))
@@ -670,6 +678,34 @@ def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At)
         sketch.arrow(start, (end[0], start[1]), theme.flow, 1.6)
     sketch.polyline([(end[0], start[1]), end], theme.flow, 1.4, dash=(3, 3))
     _begun(sketch, theme, start)
+
+
+def _name_box(at: Point, plot: Box, said: str) -> Box:
+    """Return the box of the words beside the ball at a point: above the curve, towards the middle of the plot."""
+    wide = measure(said, LABEL, True)
+    left = at[0] + 12 if at[0] < plot[0] + plot[2] / 2 else at[0] - 12 - wide
+    return left, at[1] - 24, wide, 18.0
+
+
+def _lowest(sketch: Sketch, axes: Axes, theme: Theme, places: Floats, losses: Floats, here: float, name: str) -> None:
+    """Mark the lowest loss of a curve that falls and rises again: the vertex of the parabola through three points."""
+    low = int(np.nanargmin(losses))
+    if not 0 < low < len(losses) - 1 or not np.isfinite(losses[low - 1 : low + 2]).all():
+        return
+    before, least, after = losses[low - 1 : low + 2].tolist()
+    bend, slope = before - 2 * least + after, (after - before) / 2
+    at, loss = (places[low], least) if bend <= 0 else (places[low] - slope / bend * (places[1] - places[0]),
+                                                       least - slope**2 / (2 * bend))  # fmt: skip
+    x, y = axes.point(float(at), float(loss))
+    sketch.disc(x, y, 3.0, theme.text3)
+    said = f"lowest loss {loss_text(max(loss, 0.0))}, at {name} = {short(float(at))}"
+    ball = axes.point(here, float(np.interp(here, places, losses)))
+    wide, taken = measure(said, LABEL), _name_box(ball, axes.box, f"{name} = {short(here)}")
+    if wide > 0.45 * axes.box[2]:  # its words would lie on the curve
+        return
+    left = min(max(x - wide / 2, axes.box[0]), axes.box[0] + axes.box[2] - wide)
+    up = next((up for up in (20.0, 38.0, 56.0) if not meet((left, y - up - 14, wide, 18.0), taken)), 74.0)
+    sketch.text(left, y - up, said, LABEL, theme.text3)
 
 
 def levels(losses: Floats) -> Floats:

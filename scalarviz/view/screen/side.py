@@ -27,7 +27,7 @@ from ..shown.subject import Subject
 from ..space.chain import Turns
 from ..space.layout import Layout
 
-_ENDS = 4.0
+_ENDS = 1.7
 """Least width of a scene, in multiples of a panel at the end of its network."""
 
 
@@ -48,7 +48,6 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
-        self.floor: Drawer[Any] | None = None  # the panel that cubes stand on
         self.homeless: tuple[str, ...] = ()  # panels without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
@@ -113,67 +112,46 @@ class SidePanels:
         """Set the boxes of the column's panels; a line at `more` counts the panels `left_out`; see `Column`."""
         self.column.set_left_out(left_out, more, turns=turns)
         for name in self.column.names:
-            if name not in (self.column.lifted, self.column.end):
+            if name != self.column.end:
                 self._set_box(name, boxes.get(name))
 
-    def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
+    def put_above(self, scene: Box | None, *, stage: bool = False) -> Box | None:
         """Place the panels above the cubes in a scene; return the rest. `stage`: they are the main picture."""
         self._above, self.homeless = {}, ()
         if scene is None:
             return None
-        wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
+        wanted = {name: (d.above, stage or d.first) for name, d in self.drawers.items() if d.panel.place == "above"}
         self._above, rest = top_boxes(wanted, scene, stage=stage)
         self.homeless = tuple(name for name in wanted if name not in self._above)
+        for name in wanted:
+            self._set_box(name, self._above.get(name))
         return rest
 
-    def lift(self, *, there: bool, floor: bool) -> None:
-        """Choose the panel that is the cubes' `floor` instead of in the column, and the one at the network's end."""
-        carrying = (name for name in self.column.names if self.drawers[name].carries)
-        self.column.lifted = next(carrying, "") if there and floor else ""
-        if self.floor is not None:
-            self.floor.borne = False
-        self.floor = self.drawers.get(self.column.lifted)
-        rest = {panel.name for panel in self.column.wanted_panels()}
-        ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
+    def put_at_end(self, *, there: bool) -> None:
+        """Choose the panel at the end of the network, instead of in the column."""
+        ending = (name for name in self.column.names if self.drawers[name].ends)
         self.column.end = next(ending, "") if there else ""
 
     def ending(self, width: float) -> float:
-        """Return the width (logical pixels) of the panel at the end of the network, for a scene this wide."""
-        wanted = self.drawers[self.column.end].ends if self.column.end else 0.0
-        if width < _ENDS * wanted:
-            self.column.end, wanted = "", 0.0
-        return wanted
+        """Return the width (logical pixels) of the panel at the end of the network, 0 in a scene that is too narrow."""
+        wide, _ = (self.column.end and self.drawers[self.column.end].ends) or (0.0, 0.0)
+        return wide if width >= _ENDS * wide else 0.0
 
-    def _end_box(self, layout: Layout, project: Project, scene: Box, words: Sequence[Box]) -> Box | None:
-        """Return the box at the end of the network: level with the last plate's foot, and beside all words."""
-        right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
-        foot, high = float(project(layout.plates[-1].corners)[:, 1].max()), 0.78 * self.drawers[self.column.end].height
-        beside = [x + w for x, y, w, h in words if y < foot and y + h > foot - high]
-        right = max([right, *(end + 3 * MARGIN for end in beside)])  # a range follows the name of a plate
-        wide = scene[0] + scene[2] - MARGIN - right
-        free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
-        return (right, foot - high, wide, high) if free else None
+    def _end_box(self, layout: Layout, project: Project, scene: Box) -> Box | None:
+        """Return the box at the end of the network, level with the last plate's foot if it fits there."""
+        (x, y, width, height), wide = scene, self.ending(scene[2])
+        high = min((self.drawers[self.column.end].ends or (0.0, 0.0))[1], height)
+        foot = float(project(layout.plates[-1].corners)[:, 1].max())
+        return (x + width - wide, min(max(foot, y + high), y + height) - high, wide - MARGIN, high) if wide else None
 
-    def bear(self, scene: Box) -> None:
-        """Give the floor panel the whole scene."""
-        if self.floor is not None:
-            x, y, width, height = scene
-            self.floor.borne = True
-            self._set_box(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
-
-    def below(self) -> Sequence[Sketch]:
-        """Return the sketches of the floor panel, below the cubes."""
-        return self._drawn.get(self.column.lifted, ())
-
-    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = (),
-                   words: Sequence[Box] = ()) -> None:  # fmt: skip
+    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
         """Place the panels over the scene where there is room (None: nowhere); call again when the camera moves.
 
         Panels beside a stage avoid the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
         if self.column.end:
-            self._set_box(self.column.end, None if scene is None else self._end_box(layout, project, scene, words))
+            self._set_box(self.column.end, None if scene is None else self._end_box(layout, project, scene))
         if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
@@ -197,13 +175,13 @@ class SidePanels:
         for drawer in self.drawers.values():
             if drawer.spread is not None:
                 drawer.setting, drawer.stale = setting, True
-            elif drawer.panel.among or drawer.at_end:
+            elif drawer.panel.among or drawer.ends:
                 drawer.setting, drawer.stale = among, True
 
     @property
     def among(self) -> bool:
         """True if a panel draws among any cubes."""
-        return any(drawer.panel.among or drawer.at_end for drawer in self.drawers.values())
+        return any(drawer.panel.among or drawer.ends is not None for drawer in self.drawers.values())
 
     def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
         """Return how the layers turn for panels among the cubes, or None if no panel wants that."""
@@ -295,8 +273,8 @@ class SidePanels:
                     drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
         self.frame = frame
-        beside = [name for name in self.column.names if name != self.column.lifted]
-        return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.left_out_line()]
+        drawn = (sketch for name in self.column.names for sketch in self._drawn.get(name, ()))
+        return [*drawn, *self.column.left_out_line()]
 
     def set_unseen(self, names: frozenset[str]) -> None:
         """Set which panels are out of sight; panels that return are drawn with the next frame."""
@@ -359,8 +337,7 @@ class SidePanels:
 
     def panel_at(self, point: Point) -> str | None:
         """Return the panel under a point, or None; panels over the scene come first."""
-        there = (name for name in self.drawers if name != self.column.lifted)
-        for name in sorted(there, key=lambda n: n in self.column.names):
+        for name in sorted(self.drawers, key=lambda n: n in self.column.names):
             if contains(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
@@ -467,7 +444,7 @@ class Column:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in page order
         self._lodged: tuple[str, ...] = ()
-        self.lifted = self.end = ""  # the panel that cubes stand on, and the one at the end of the network
+        self.end = ""  # the panel at the end of the network
         self._alone = False  # whether a page has room for one panel only
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
@@ -488,7 +465,8 @@ class Column:
         hall = self._ground.theme.presenter and not self._ground.shows_all
 
         def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
-            worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # after the column's own panels
+            after = name in self._lodged and not d.first  # after the column's own panels
+            worth = min(d.worth, ABOUT) if after else d.worth
             if self._ground.shows_all:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             elif inside and d.within > 0:
@@ -500,7 +478,7 @@ class Column:
                 height = d.least or height
             return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
 
-        every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
+        every = [wanted(name, self._drawers[name]) for name in self.names if name != self.end]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
         if hall and least:
             return [panel for panel in every if panel.worth >= TELLS]
@@ -568,7 +546,7 @@ class Column:
         self._ground.shows_all, self._alone = True, len(self.names) - len(self._left_out) <= 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
-        self.names = [next(turned) if name in fixed else name for name in self.names]
+        self.names = [next(turned) if name in fixed else name for name in self.names if name != self.end]
 
 
 class InputSwatch:

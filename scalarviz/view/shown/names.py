@@ -132,7 +132,7 @@ class Names:
         """Return the name of input `number` of the layer at place `at`: a unit, if the layer reads whole rows."""
         stages, stage = self._way, self._way[at]
         if not stage.whole or stage.weight is None:  # sums and parts of rows have no name
-            return f"its input {number + 1}"
+            return f"input {number + 1} of {self.stages[stage.name]}"
         rows = {row.name: row for row in stages}
         names = stage.sources or (stages[at - 1].name if at else "input",)
         sample = stage.weight.shape[1] - sum(rows[name].outputs for name in names if name in rows)

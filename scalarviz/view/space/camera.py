@@ -300,11 +300,6 @@ class Viewpoint:
     def _set_camera(self, camera: Camera, *, moved: bool) -> None:
         self.camera, self.moved, self.stale = camera, moved, True
 
-    def shift(self, by: Floats) -> None:
-        """Use the fitted camera with its picture moved by pixels; this does not count as moved."""
-        pose = shifted(self._fitted, *by.tolist())
-        self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=False)
-
     def fill(self, box: Rect, room: Rect) -> None:
         """Put what fills `box` on screen into `room`, as large as it fits; this does not count as moved."""
         (x0, y0, x1, y1), (left, top, right, bottom) = box, room

@@ -219,7 +219,7 @@ class LiveView(Viewer):
             parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
         elif past:
             parts = [past]
-        elif self.playback.running and not self._compiling:
+        elif self.playback.running and not self._compiling and seen:
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
         if self.playback.running:
             frames = self.frames.value

@@ -54,7 +54,7 @@ function plainText(value, signed) {
 
 // The samples are more useful than the division of the scale: as many of these words as fit beside the title.
 function noteOf(ink, width, { quantity, range, clippedShare, far = null, inside, document }, said, about) {
-  if (inside && !about) return "dark: weight";
+  if (inside && !about) return "faint: weight";
   const clipped = `${shareText(clippedShare)} clipped${far === null ? "" : `, up to ${shortText(far)}`}`;
   const plain = far === null ? `${said} \u00b7 ${clipped}` : clipped;
   const room = width - ink.measure(quantity.words, 16, true) - 16, log = range.scale === "symlog" ? ["log"] : [];

@@ -32,10 +32,10 @@ export class Page {
   make() {
     const { run } = this;
     this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
-    this.pictures = new PanelPictures(part("pictures"), run);
+    this.pictures = new PanelPictures(part("pictures"), part("above"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
     this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
-    part("app").classList.toggle("alone", !run.pictures.length && !run.head.letters);
+    part("app").classList.toggle("alone", !this.pictures.beside && !run.head.letters);
     this.makeControls();
   }
 

@@ -37,16 +37,21 @@ export class Listing {
   }
 }
 
+const COLUMN = 320; // pixels: a wider panel stands above the cubes, on a telephone below all
+
 /** Lists of a panel at some steps; between two steps the earlier list is shown, with its step. */
 export class PanelPictures {
   /** A panel has `steps`, `lists` (the first one, then changes), and `other`, the changes to the other theme. */
-  constructor(root, run) {
-    this.run = run;
+  constructor(column, above, run) {
+    const upright = window.matchMedia("(max-width: 919px)").matches;
+    Object.assign(this, { run, beside: false }); // whether some are beside the cubes
     this.shown = run.pictures.map(panel => {
       let last = null;
       const { steps } = panel, lists = panel.lists.map(changes => (last = changedList(last, changes)));
       const others = panel.other.map((changes, k) => changedList(lists[k], changes));
-      const figure = root.appendChild(element("figure", "panel")), canvas = figure.appendChild(element("canvas"));
+      const wide = lists[0][0][3] > COLUMN, root = wide && !upright ? above : column;
+      this.beside ||= root === column;
+      const figure = root.appendChild(element("figure", wide ? "panel wide" : "panel")), canvas = figure.appendChild(element("canvas"));
       const listing = new Listing(canvas, run.document.words.advances), caption = figure.appendChild(element("figcaption"));
       return { name: panel.name, steps, looks: [lists, others], listing, caption };
     });

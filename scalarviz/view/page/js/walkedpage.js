@@ -179,7 +179,7 @@ export class WalkedPage extends Page {
     const { walk, run } = this, { classList } = part("app");
     classList.toggle("inside", Boolean(walk));
     classList.toggle("remarked", Boolean(this.remark));
-    classList.toggle("alone", !run.pictures.length && !run.head.letters && !walk?.told.table.length); // the table has its own column
+    classList.toggle("alone", !this.pictures.beside && !run.head.letters && !walk?.told.table.length); // the table has its own column
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
     part("about").textContent = this.remark || this.origin;
