@@ -125,7 +125,7 @@ def _whole(sketch: Sketch) -> Sketch:
 def learnt_panel(bench: Workbench) -> str:
     """Return the name of the panel that shows what is learnt: at the network's end, or the worthiest; empty: none."""
     own = {name: drawer for name, drawer in bench.side.drawers.items() if drawer.panel.place == "column"}
-    return max(own, key=lambda name: (own[name].ends, own[name].worth), default="")
+    return max(own, key=lambda name: (own[name].ends or (0.0, 0.0), own[name].worth), default="")
 
 
 TILE, EDGE, NUMBERED = 146.0, 8.0, 34.0
