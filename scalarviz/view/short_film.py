@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ScalarvizError
 from ..run import Run
 from ..run.core.frame import Frame
+from ..run.opened import captions
 from ..run.opened.captions import Caption, gap_of
 from ..run.scene.scene import Story, weights_text
 from ..run.source import Moment
@@ -131,10 +132,18 @@ class ShortFilm:
                 with offscreen():
                     self._bench.inside.show(told, seconds=1.0)
                 stage.beside = self._explained(walk, told, index)
-                self._hold(reel, "step", told.sentence.caption.text, stopped, told.frame)
+                self._hold(reel, "step", self._said(walk, told, index), stopped, told.frame)
         with offscreen():
             self._bench.inside.show(None)
         stage.arrange(learnt=True)
+
+    def _said(self, walk: Walk, told: MicroStepView, index: int) -> str:
+        """Return the caption of a beat; after a trial no weight goes back here, since the run follows."""
+        if told.phase != UPDATE or not walk.opened.trial:
+            return told.sentence.caption.text
+        one = walk.opened.update(index)
+        moved = captions.update(one.before, one.after, one.gradient, None, one.why, trial=False).text
+        return f"For this {noun(self._subject)} alone, {moved[:1].lower()}{moved[1:]}"
 
     def words(self) -> str:
         """Count the step, and return the sentence while all weights train."""

@@ -49,10 +49,10 @@ def one(pattern: str, text: str) -> tuple[str, ...] | None:
 
 def check_arithmetic(text: str) -> None:
     """What a reader can compute from the printed numbers alone."""
-    if said := one(r"is #\. This weight, #, makes # of it", text):
+    if said := one(r"is #\. This weight, #, turns it into #", text):
         x, weight, made = said
         assert abs(value(x) * value(weight) - value(made)) <= place(made) / 2, text
-        if sized := one(r"of it: the sum of .* (rises|sinks) by #\.", text):
+        if sized := one(r"into #: the sum of .* (rises|sinks) by #\.", text):
             assert sized[0] == ("rises" if value(made) > 0 else "sinks"), text
             assert value(sized[1]) == abs(value(made)), text
     if said := one(r" is #; its target is #\. It is too (high|low) by #", text):
@@ -86,7 +86,7 @@ def check_random(seed: int, count: int) -> None:
     for draw, (a, b, c, d) in draws(seed, count):
         said = captions.product("input x", a, b, "unit h1", mean=bool(draw.integers(2))).text
         check_arithmetic(said)
-        if a * b and (makes := one(r"makes # of it", said)):
+        if a * b and (makes := one(r"turns it into #", said)):
             assert is_rounded(makes[0], a * b), said
         said = captions.missed("output y", a, b, farthest=False).text
         check_arithmetic(said)

@@ -114,7 +114,7 @@ def product(source: str, x: float, weight: float, target: str, *, mean: bool) ->
     made = plain(x * weight)
     digits = next((k for k in range(2, 8) if rounds_to(_times(x, weight, k), made)), 7)
     numbers = {"x": plain(x, digits), "w": plain(weight, digits), "p": made, "size": size_of(made)}
-    head = f"{average}{{source}} is {{x}}. This weight, {{w}}, makes {{p}} of it"
+    head = f"{average}{{source}} is {{x}}. This weight, {{w}}, turns it into {{p}}"
     verb = "rises" if made.value > 0 else "sinks"
     return first_fitting(
         Caption(f"{head}: the sum of {{target}} {verb} by {{size}}.", numbers, names),
