@@ -14,6 +14,7 @@ from ..run import Run
 from ..run.core.frame import Frame
 from ..run.opened import captions
 from ..run.opened.captions import Caption, gap_of
+from ..run.opened.digits import digits_of
 from ..run.scene.scene import Story, weights_text
 from ..run.source import Moment
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
@@ -22,7 +23,7 @@ from .ink.text import loss_text, measure
 from .ink.theme import Theme, hue
 from .ink.widgets import caption_lines
 from .micro import beside_cubes
-from .micro.step_view import LOSS, UPDATE, MicroStepView
+from .micro.step_view import FORWARD, LOSS, UPDATE, MicroStepView
 from .micro.walk import Walk, open_step, sides
 from .out.easel import Easel, Pixels, learnt_panel
 from .out.offscreen import offscreen
@@ -59,7 +60,7 @@ class Stage(Easel):
         """Return the main part of the picture above the sentence, and the other one."""
         wide, high = self.logical
         left, top, below = (18.0, 18.0, LINES[1]) if self.upright else (MARGIN, 10.0, LINES[0])
-        width, height = wide - 2 * left, high - top - below - 12.0
+        width, height = wide - 2 * left, high - top - below - 18.0
         if self.upright:
             part = _SHARE * height
             return (left, top, width, part - 8), (left, top + part + 8, width, height - part - 8)
@@ -196,7 +197,23 @@ class ShortFilm:
             formulas = said.formulas if said.short is None or len(told.rule) < 2 else (said.short,)
             said = replace(said, caption=Caption(), meaning="", formulas=formulas)
             sketches.append(beside_cubes.sentence(box, theme, said))
+            if told.phase == FORWARD:
+                sketches.append(self._summed(walk, told, (x, y + height - 3.0)))
         return sketches
+
+    def _summed(self, walk: Walk, told: MicroStepView, at: tuple[float, float]) -> Sketch:
+        """Return the sum to which a product is added, and what becomes of it, in two lines that end `at` a height."""
+        sketch, theme, lines = Sketch(), self._bench.theme, list[str]()
+        product, later = walk.steps[told.position - 1], walk.steps[told.position :]
+        total = next((step for step in later if step.kind == "sum" and step.stage == product.stage), None)
+        if total is not None and walk.opened.trial:
+            lines.append(f"sum with the others: {digits_of(total.value, 4)}")
+            after = walk.after(walk.stages[total.stage])
+            same = (s for s in later if s.kind == "unit" and after is not None and s.stage == after.name)
+            lines += [step.numbers for step in same if (step.units == total.units).all()][:1]
+        for k, line in enumerate(reversed(lines)):
+            sketch.text(at[0], at[1] - 18.0 * k, line, LABEL, theme.text1)
+        return sketch
 
 
 def bars(theme: Theme, box: Box, name: str, output: float, target: float, *, known: bool) -> Sketch:
