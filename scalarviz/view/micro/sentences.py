@@ -353,8 +353,9 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
     letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
-    parts = re.split(r"(?= [+−/] )", left)  # a part of a bracket has no sign of its own
-    terms = (Word(term, tone if term.count("(") == term.count(")") else "plain") for term in parts)
+    parts = re.split(r"(?= [+−/] )", left)
+    whole = all(term.count("(") == term.count(")") for term in parts)  # a part of a bracket has no sign of its own
+    terms = (Word(term, tone if whole else "plain") for term in parts)
     words = *terms, Word(sign, "dim"), Word(result, tone, True)
     return Formula(letters, tuple(word for word in words if word.text))
 
