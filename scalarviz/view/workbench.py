@@ -549,7 +549,8 @@ class Workbench:
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
-            purpose = self.subject.purpose if outside and self.story.beside is None else ""
+            alone = outside and self.story.beside is None and not (wrong or self.scenery.homeless)
+            purpose = self.subject.purpose if alone else ""
             x, y, wide, high = self.places.hud
             sketches.append(
                 hud((x, y, wide, high), self.theme, inside.hud_state(replace(state, about=about, purpose=purpose)))

@@ -52,7 +52,7 @@ def check_arithmetic(text: str) -> None:
     if said := one(r"is #\. This weight, #, turns it into #", text):
         x, weight, made = said
         assert abs(value(x) * value(weight) - value(made)) <= place(made) / 2, text
-        if sized := one(r"into #: the sum of .* (rises|sinks) by #\.", text):
+        if sized := one(r"turns it into [^:]+: the sum of .* (rises|sinks) by #\.", text):
             assert sized[0] == ("rises" if value(made) > 0 else "sinks"), text
             assert value(sized[1]) == abs(value(made)), text
     if said := one(r" is #; its target is #\. It is too (high|low) by #", text):

@@ -550,7 +550,8 @@ class LossOverDrawer(Drawer[LossOver]):
         if shown.sum() < 2:
             sketch.text(box[0], box[1] + 30, "the loss is infinite here", LABEL, theme.text2)
             return None
-        up = scale_of(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=5, linear=True)
+        most = max(2, min(5, int(box[3] // 26)))
+        up = scale_of(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=most, linear=True)
         low, high = spans[0]
         ticks = scale_of(np.array(spans[0]), most=7, linear=True).ticks
         left = gutter(map(tick_text, up.ticks), _LEFT)

@@ -220,13 +220,18 @@ class Subject:
     table: Callable[[CsvTable], Edit] | None = None  # makes an edit of a table that is pasted or dropped
     of_data: bool = False  # whether the probe is taken from the data
     items: tuple[Item, ...] = ()  # the network as a file describes it, if nothing else is known
-    purpose: str = ""  # what the network is for, in one line
+    story: tuple[str, str] = ("", "")  # headline and sentence of the scene's story
     both: tuple[Subject, ...] = ()  # of a comparison: the subjects of a, which names the weights, and of b
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """The tensors that have cubes."""
         return self.source.tensors
+
+    @property
+    def purpose(self) -> str:
+        """What the network is for, in one line; empty for numbers without a story."""
+        return purpose_of(*self.story, sum(tensor.size for tensor in self.tensors if not tensor.buffer))
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -356,8 +361,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     sample = _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True)
     given = None if own is None else own.copy()
     rest = scene.plan, scene.whole_loss, scene.table
-    purpose = purpose_of(scene.told.headline, scene.told.sentence, scene.run.n_weights)
-    return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, purpose=purpose)
+    story = scene.told.headline, scene.told.sentence
+    return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, story=story)
 
 
 def recorded_subject(source: RecordedSource) -> Subject:
@@ -365,9 +370,8 @@ def recorded_subject(source: RecordedSource) -> Subject:
     about, probe = source.record.about, source.probe
     given = None if probe is None else probe.copy()
     panels = (*_recorded_panels(source), LossCurve() if about.optimizer else LOOP_CURVE)
-    purpose = purpose_of(about.headline, about.sentence, sum(tensor.size for tensor in source.tensors))
-    rest = about.plan, about.whole_loss
-    return Subject(source, probe, recorded_sample(source), panels, given, *rest, purpose=purpose)
+    rest, story = (about.plan, about.whole_loss), (about.headline, about.sentence)
+    return Subject(source, probe, recorded_sample(source), panels, given, *rest, story=story)
 
 
 def recorded_sample(source: RecordedSource) -> Sample:
