@@ -36,7 +36,7 @@ COURSE = ("docs/lessons", "docs/lesson-plans")
 GUIDES = ("docs/scenes", "docs/window", "docs/python", "docs/notebooks", "docs/sharing", "docs/sweeps", "docs/watching",
           "docs/onnx", "docs/files", "docs/gpu", "docs/clusters", "docs/help", "docs/glossary")  # fmt: skip
 REFERENCE = ("scalars", "nn", "optim", "run", "panels", "view", "check", "io")
-PROJECT = ("docs/figures", "benchmarks/README", "CHANGELOG", "CONTRIBUTING", "docs/style",
+PROJECT = ("docs/figures", "benchmarks/README", "CHANGELOG", "CONTRIBUTING", "docs/how-it-works", "docs/style",
            "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
 NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""

@@ -192,7 +192,7 @@ def check_heard(options: Any) -> None:
     """Refuse flags of a window or a film if neither is made."""
     if not (options.headless or options.out):
         return
-    if options.story == "short":
+    if getattr(options, "story", "") == "short":  # a replay tells no story
         options.refuse(["duration"], "a short film has 20 seconds")
     if options.paused:
         options.refuse(["paused"], f"{'--headless' if options.headless else '--out'} opens no window")

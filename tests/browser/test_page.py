@@ -115,7 +115,7 @@ def test_hostile_names_stay_words(page, tmp_path):
         assert page.evaluate("document.images.length") == 1
         assert page.evaluate("document.querySelectorAll('a, iframe, object, form').length") == 0
         if one is other:
-            assert page.locator("#story").inner_text().endswith(" ".join(EVIL.replace("\u2028", "").split()))
+            assert " ".join(EVIL.replace("\u2028", "").split()) in page.locator("#story").inner_text()
             assert page.locator("#story *").count() == 0
         else:
             assert EVIL.partition("\u2028")[0] in said(page, "head-a")
@@ -260,9 +260,7 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file, me
     """It has its history there; and somebody who has never seen one is told what it is."""
     opened(page, file)
     told = page.locator("#story")
-    assert (
-        told.inner_text() == "12 weights. Each cube is one weight. They learn to turn every colour into its opposite."
-    )
+    assert told.inner_text() == "12 weights learn to turn every colour into its opposite. Each cube is one weight."
     assert told.is_visible()
     page.get_by_role("button", name="numbers").press("Enter")
     button = page.get_by_role("button", name="from input b to output g")

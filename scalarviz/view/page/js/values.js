@@ -4,7 +4,7 @@ import { cubeCorners, pointOf } from "./boxes.js";
 import { beforeEye, dot3, project, towardsEye } from "./camera.js";
 import { chipText, errorOf, exponentText, numberText, shortText, sureChip, sureText } from "./numbers.js";
 
-const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
+const VALUE_SIZES = [20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // for screens that enlarge the picture
 const LEAST_SEEN = 11; // for small screens, which shrink it
 const BRIEF = 0.00995; // a smaller number has an exponent, even with little room

@@ -246,8 +246,8 @@ export const openWalked = () => openPage(async textOf => {
   return run;
 }, WalkedPage);
 
-const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13], FACE_AIR = 6, FACE_CLOSE = 3;
-const TWO_LINES = 44; // height in pixels of a face with two lines
+const SMALLEST = 13, BELOW_SIZES = [20, 18, 17, 16, 15, 14, SMALLEST], FACE_AIR = 6, FACE_CLOSE = 3;
+const aboveSize = size => Math.max(SMALLEST, size - 4);
 const FACES_UP_TO = 64; // most weights with texts on their faces
 
 function bareFace(text) {
@@ -257,12 +257,11 @@ function bareFace(text) {
 // Return whether there are two lines (not with `one`), the size of the number, whether it is bold; null without room.
 function formOf(ink, [wide, high], faces, one) {
   const widest = (texts, size, bold) => Math.max(...texts.map(text => ink.measure(text, size, bold)));
-  const above = widest(faces.map(face => face[0]), ABOVE_SIZE, false), below = faces.map(face => face[1]);
-  if (!one && high >= TWO_LINES && above + FACE_AIR <= wide) {
-    const size = BELOW_SIZES.find(size => widest(below, size, true) + FACE_AIR <= wide);
-    if (size) return [true, size, true];
-  }
-  const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [ABOVE_SIZE, false]];
+  const above = faces.map(face => face[0]), below = faces.map(face => face[1]);
+  const two = BELOW_SIZES.find(size => Math.max(2.6 * size, 40) <= high &&
+    Math.max(widest(above, aboveSize(size), false), widest(below, size, true)) + FACE_AIR <= wide);
+  if (two && !one) return [true, two, true];
+  const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [SMALLEST, false]];
   const fitting = sizes.find(([size, bold]) => widest(bare, size, bold) + FACE_CLOSE <= wide && size + 4 <= high);
   return fitting ? [false, ...fitting] : null;
 }
@@ -299,8 +298,8 @@ function writeFaces({ ink, places }, [plate, index, own, [two, size, bold]], col
     if (places.size && !places.places[index][element]) continue;
     const [x, y] = places.top(plate, element, rise?.get(plate.texel + element)), colour = inkOn(colourOf(index, element));
     if (two) {
-      ink.text(x, y - 3, above, ABOVE_SIZE, colour, { end: "middle" });
-      ink.text(x, y + 15, below, size, colour, { bold: true, end: "middle" });
+      ink.text(x, y - 0.2 * size, above, aboveSize(size), colour, { end: "middle" });
+      ink.text(x, y + 0.88 * size, below, size, colour, { bold: true, end: "middle" });
     } else ink.text(x, y + 0.357 * size, bareFace(below), size, colour, { bold, end: "middle" });
   }
 }
