@@ -25,7 +25,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 STILL = re.compile(r"scalarviz-still-[0-9a-f]+")
 """A number by chance that the cell's widget finds its picture by; there is no widget in a stored notebook."""
 HELD = re.compile(r"data:image/webp;base64,([A-Za-z0-9+/=]+)")
-BESIDE = 15
+BESIDE = 13
 """Quality of the images for viewers that show no HTML: every number is legible, and a notebook has 300 kB."""
 LANGUAGE = {
     "file_extension": ".py",

@@ -30,7 +30,7 @@ from scalarviz.run import Scene
 
 
 # %%
-def show(x, size=(580, 427), **options):
+def show(x, size=(548, 404), **options):
     return sv.view.picture(x, size, **options)
 
 
