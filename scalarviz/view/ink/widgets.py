@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -45,15 +46,24 @@ LEADING = 1.25
 """Line height of a caption, relative to its size."""
 
 
+@lru_cache(maxsize=256)
+def _caption(text: str, width: float, height: float, largest: int, bold: bool) -> tuple[int, list[str]]:
+    """Return size and lines of a caption: the largest type that fits, in lines of about one length."""
+    sizes = [size for size in (23, 22, 21, 20, 18, 17, 16, 15, 14, LABEL) if size <= largest]
+    lines = list[str]()
+    for size in sizes:
+        lines = wrapped(text, width, size, bold)
+        if LEADING * size * len(lines) <= height:
+            break
+    even = measure(text, size, bold) / len(lines) if lines else width
+    narrower = (wrapped(text, wide, size, bold) for wide in np.arange(1.02 * even, width, 0.05 * width))
+    return size, next((way for way in narrower if len(way) == len(lines)), lines)
+
+
 def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str, largest: int = 20, *, bold: bool = False) -> float:
     """Write a caption in lines of about one length, in the largest type that fits; return the height used."""
     x, y, width, height = box
-    sizes = [size for size in (23, 22, 21, 20, 18, 17, 16, 15, 14, LABEL) if size <= largest]
-    ways = [(size, wrapped(text, width, size, bold)) for size in sizes]
-    size, lines = next((way for way in ways if LEADING * way[0] * len(way[1]) <= height), ways[-1])
-    even = measure(text, size, bold) / len(lines) if lines else width
-    narrower = (wrapped(text, wide, size, bold) for wide in np.arange(1.02 * even, width, 0.05 * width))
-    lines = next((way for way in narrower if len(way) == len(lines)), lines)
+    size, lines = _caption(text, round(width, 1), round(height, 1), largest, bold)
     for k, line in enumerate(lines):
         sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1, bold=bold)
     return LEADING * size * len(lines)
