@@ -189,6 +189,10 @@ def read(text: str) -> Printed:
     return Printed(text, value, Decimal(1).scaleb(exponent) if isinstance(exponent, int) else Decimal(0))
 
 
+_WAYS = (*(partial(decimals, digits=k) for k in (4, 5, 6)), *(partial(significant, digits=k) for k in (4, 5, 6, SURE)))
+"""Decimals as on chips, then significant digits, for small numbers."""
+
+
 def delta_column(
     output: float, target: float | None, times: Fraction, difference: float, slope: float, delta: str
 ) -> tuple[str, str, str, str]:
@@ -197,9 +201,7 @@ def delta_column(
     Without a `target` the difference is no difference. The numbers have the fewest digits that are enough.
     """
     shown, wanted = read(delta), 0.0 if target is None else target
-    for way in [partial(decimals, digits=k) for k in (4, 5, 6)] + [
-        partial(significant, digits=k) for k in (4, 5, 6, SURE)
-    ]:
+    for way in _WAYS:
         d, s = way(difference), way(slope)
         if not rounds_to(EXACT.multiply(d.value, s.value), shown):
             continue

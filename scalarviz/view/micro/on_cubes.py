@@ -28,10 +28,8 @@ Floats = NDArray[np.floating]
 # ---- Two lines on a cube: how its number is made, and the number; with little room only the number.
 
 _BELOW = (20, 18, 17, 16, 15, 14, 13)  # sizes of type
-_TWO, _LINES = (
-    40.0,
-    2.6,
-)  # pixels of a face from top to bottom that hold two lines: at least, and per size of the lower one
+_TWO, _LINES = 40.0, 2.6
+"""Pixels of a face from top to bottom that hold two lines: at least, and per size of the lower one."""
 _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -363,7 +363,6 @@ class Station:
     acts: tuple[TimedAction, ...] = ()  # ordered by time
     trained: int = 0  # steps trained before it is shown; the station says so
     duration: float = 8.0  # seconds that the scene's steps take once they run
-    given: Mapping[str, object] = field(default_factory=dict)
 
     def sentence(self, seconds: float) -> str:
         """Return the sentence after this many seconds."""
@@ -573,7 +572,7 @@ class Tour(LiveView):
 
 def trained(door: SceneEntry, station: Station) -> BuiltScene:
     """Return the scene of a station, trained as far as the station says."""
-    opened = door.build(station.given)
+    opened = door.build({})
     if station.trained:
         opened.scene.run.step(station.trained)
     return replace(opened, steps=max(1, opened.steps - station.trained), duration=station.duration)
