@@ -246,8 +246,8 @@ export const openWalked = () => openPage(async textOf => {
   return run;
 }, WalkedPage);
 
-const SMALLEST = 13, BELOW_SIZES = [20, 18, 17, 16, 15, 14, SMALLEST], FACE_AIR = 6, FACE_CLOSE = 3;
-const aboveSize = size => Math.max(SMALLEST, size - 4);
+const SMALLEST_BELOW = 13, BELOW_SIZES = [20, 18, 17, 16, 15, 14, SMALLEST_BELOW], FACE_AIR = 6, FACE_CLOSE = 3;
+const aboveSize = size => Math.max(SMALLEST_BELOW, size - 4);
 const FACES_UP_TO = 64; // most weights with texts on their faces
 
 function bareFace(text) {
@@ -261,7 +261,7 @@ function formOf(ink, [wide, high], faces, one) {
   const two = BELOW_SIZES.find(size => Math.max(2.6 * size, 40) <= high &&
     Math.max(widest(above, aboveSize(size), false), widest(below, size, true)) + FACE_AIR <= wide);
   if (two && !one) return [true, two, true];
-  const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [SMALLEST, false]];
+  const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [SMALLEST_BELOW, false]];
   const fitting = sizes.find(([size, bold]) => widest(bare, size, bold) + FACE_CLOSE <= wide && size + 4 <= high);
   return fitting ? [false, ...fitting] : null;
 }
