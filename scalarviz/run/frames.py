@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,17 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import integer, position
 from ..engine.data import Data
 from ..engine.outside import Outside
-from ..engine.problem import Midway
+from ..engine.problem import Midway, Problem
 from ..errors import InputError, StateError, TypeMismatchError, shown, typed
 from ..scalar.number import at_least_zero
 from ..scalar.weight import Weight
-from .checks import as_pair, check_targets, fitting, flat, limited_rule
+from ..tape import Tape
+from .checks import Shape, as_pair, check_targets, fitting, flat, limited_rule
 from .core.frame import Coming, Frame, Units
 from .core.gather import index_of
 from .core.graph import Forward
 from .core.optimizer import float16_weights
 from .core.setup import setup_of
-from .core.training import in_turn
+from .core.training import Training, in_turn
 from .opened.network import Network
 from .opened.opened import Opened
 from .opened.passes import EngineStep, StepData
@@ -335,23 +336,56 @@ def _returning(run: Run) -> Iterator[None]:
 
 def current_step_data(run: Run, frame: Frame | None, sample: Sample | None) -> StepData:
     """Return copies of the current numbers, or of those of `frame`."""
-    problem, training, store, optimizer = run._problem, run._training, run._store, run.optimizer
-    before, values, frozen = training.steps, store.value, store.frozen != 0
-    lr = float(optimizer.lr)
-    if frame is not None:
-        before, values, frozen = _of_frame(run, frame)
-        if before != training.steps and frame.next_lr is not None:
-            lr = frame.next_lr
-    here = before == training.steps or not optimizer.state
-    data, batch, columns = _samples_of(run, before, sample)
+    training, optimizer = run._training, run.optimizer
+    rates = (float(optimizer.lr), *optimizer.lr_pace.rates[1:], *optimizer.lr_pace.momenta)
+    rules = tuple((limited_rule(rule, run._problem.limits), tuple(rule.state)) for rule in optimizer.rules_now())
+    rule = RuleOfStep(type(optimizer).__name__, tuple(optimizer.state), rules)
+    if frame is None:
+        one = None if sample is None else _one_sample(run, sample)
+        return step_data(training, _opened_network(run), rule, rates, one)
+    before, values, frozen = _of_frame(run, frame)
+    if before != training.steps and frame.next_lr is not None:
+        rates = (frame.next_lr, *rates[1:])
+    one = None if sample is None else _one_sample(run, sample)
+    return step_data(training, _opened_network(run), rule, rates, one, (before, values, frozen))
+
+
+class RuleOfStep(NamedTuple):
+    """An optimiser for an opened step."""
+
+    optimizer: str  # class name
+    state: tuple[str, ...]  # names of its arrays
+    # by parameter group: the recorded update of one weight, and the names of the state that it reads
+    rules: tuple[tuple[Tape, tuple[str, ...]], ...]
+
+
+def step_data(
+    training: Training, network: Network, rule: RuleOfStep, rates: tuple[float, ...],
+    one: tuple[Data, NDArray[np.int64]] | None = None,
+    at: tuple[int, NDArray[Any], NDArray[np.bool_]] | None = None,
+) -> StepData:  # fmt: skip
+    """Return copies of all numbers of the coming step of a training.
+
+    `rates`: the learning rate, those of other parameter groups, and scheduled momenta. `one`: a sample for a trial step
+    alone, as data, and its number in the data. `at`: the step, the weights and the frozen ones of another moment.
+    """
+    problem, store, scale = training.problem, training.problem.store, training._scale
+    before, values, frozen = at or (training.steps, store.value, store.frozen != 0)
+    here = before == training.steps or not rule.state
+    state = {name: array.copy() for name, array in zip(rule.state, problem.state, strict=True)} if here else None
+    if one is None:
+        samples, columns = problem.samples_of(before)
+        data, batch = samples.head(network.tape.n_inputs + network.tape.n_targets), problem.indices(before)
+    else:
+        (data, batch), columns = one, None
     return StepData(
         step=before + 1,
-        lr=lr,
+        lr=rates[0],
         t=float(problem.t_start + before + 1),
         values=values.copy(),
-        state=_state_now(run) if here else None,
-        skips=run._loss_scale is not None and run._loss_scale.skips(problem),
-        loss_scale=run._loss_scale,
+        state=state,
+        skips=scale is not None and scale.skips(problem),
+        loss_scale=scale,
         trained=training._held & ~frozen,
         frozen=frozen,
         data=data,
@@ -360,22 +394,21 @@ def current_step_data(run: Run, frame: Frame | None, sample: Sample | None) -> S
         arithmetic=np.dtype(np.float64) if training.trainer.name == "objects" else values.dtype,
         reduction=problem.reduction,
         share=problem.share,
-        optimizer=type(optimizer).__name__,
-        rules=tuple((limited_rule(rule, problem.limits), tuple(rule.state)) for rule in optimizer.rules_now()),
+        optimizer=rule.optimizer,
+        rules=rule.rules,
         of_group=problem.columns,
-        rates=(*optimizer.lr_pace.rates[1:], *optimizer.lr_pace.momenta),
+        rates=rates[1:],
         limits=problem.limits,
         update=problem.update,
-        tensors=run.tensors,
-        network=_opened_network(run),
+        tensors=network.forward.tensors,
+        network=network,
         seed=problem.seed,
-        norm_batch=None if sample is None else _norm_batch(run, before),
+        norm_batch=None if one is None else _norm_batch(problem, network.tape, before),
     )
 
 
-def _norm_batch(run: Run, before: int) -> NDArray[Any] | None:
+def _norm_batch(problem: Problem, tape: Tape, before: int) -> NDArray[Any] | None:
     """Return inputs and targets of the step's own batch if the network normalises over the batch; otherwise None."""
-    problem, tape = run._problem, run._tape
     if not problem.plan.body.couples:
         return None
     samples, columns = problem.samples_of(before)
@@ -393,24 +426,25 @@ def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_
     return frame.step, frame.exact, frame.frozen
 
 
-def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return the data, the numbers of the batch's samples, and their columns in the data."""
-    problem, tape = run._problem, run._tape
-    data, numbers = problem.data, tape.n_inputs + tape.n_targets
-    if sample is None:
-        samples, columns = problem.samples_of(before)
-        return samples.head(numbers), problem.indices(before), columns
+def _one_sample(run: Run, sample: Any) -> tuple[Data, NDArray[np.int64]]:
+    """Return one sample as data, and its number in the data; -1 for one from outside."""
+    if isinstance(sample, list | tuple) and len(sample) == 2:
+        y = fitting([sample[1]], run._shapes[1], "run.open: the targets of sample")
+        check_targets(run.loss_function, y, run._tape)
+    return sample_to_open(run._problem.data, run._trained, run._shapes[1], sample)
+
+
+def sample_to_open(data: Data, forward: Forward, targets: Shape, sample: Any) -> tuple[Data, NDArray[np.int64]]:
+    """Return one sample for a trial step, given as its number in `data` or as (x, y); as data, and its number or -1."""
     if isinstance(sample, int | np.integer):
-        place = np.array([position(sample, data.shape[1], "run.open: sample")])
-        return Data(data.dtype, data[:numbers, place]), place, None
+        place = np.array([position(sample, data.shape[1], "open: sample")])
+        return Data(data.dtype, data[: forward.tape.n_inputs + forward.tape.n_targets, place]), place
     if not isinstance(sample, list | tuple) or len(sample) != 2:
-        raise TypeMismatchError(f"run.open: sample must be an index, or a pair (x, y), got {typed(sample)}")
-    x = fitting([sample[0]], run._shapes[0], "run.open: the inputs of sample")
-    y = fitting([sample[1]], run._shapes[1], "run.open: the targets of sample")
-    check_targets(run.loss_function, y, tape)
-    run._trained.ids.check("open", x, y)
-    one = Data(data.dtype, np.concatenate([x, y], axis=1).T.astype(data.dtype))
-    return one, np.array([-1]), None
+        raise TypeMismatchError(f"open: sample must be an index, or a pair (x, y), got {typed(sample)}")
+    x = fitting([sample[0]], forward.shape, "open: the inputs of sample")
+    y = fitting([sample[1]], targets, "open: the targets of sample")
+    forward.ids.check("open", x, y)
+    return Data(data.dtype, np.concatenate([x, y], axis=1).T.astype(data.dtype)), np.array([-1])
 
 
 def _opened_network(run: Run) -> Network:

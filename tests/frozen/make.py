@@ -266,11 +266,11 @@ def write_files() -> None:
 
 
 def make_files(folder: Path) -> None:
-    """One small file of each kind."""
+    """One small file of each kind; ``recording.svz`` is of the version before, without programs."""
     loaded = load_scene("rgb")
     scene = loaded.build(loaded.options(**CHECKPOINT))
     run, everything = scene.run, dict.fromkeys(("gradients", "updates", "activations", "deltas"), True)
-    with sv.Recording(scene, every=2, micro=True, path=folder / "recording.svz", **everything):
+    with sv.Recording(scene, every=2, micro=True, path=folder / "steps.svz", **everything):
         run.step(2)
         run.do(SetWeights(0, np.array([0.5])))
         run.change(lr=0.05)
@@ -340,12 +340,12 @@ def in_recording(path: Path) -> Iterator[tuple[str, Any]]:
                 for kind in sorted(one.has & {"gradients", "updates", "activations", "deltas"} | {"values"}):
                     for name, array in getattr(one, kind).items():
                         yield f"{branch.number} {kind} {name}", np.asarray(array)
-                for k in range(len(one)):
-                    for alone in sorted(one.sides(k)):
-                        opened = one.opened(k, alone=alone)
-                        name = f"{branch.number} opened after frame {k}, alone {alone}"
-                        yield f"{name}, micro-steps", len(opened.micro_steps())
-                        yield from ((f"{name}, {part}", getattr(opened, part)) for part in ("gradient", "new_values"))
+                yield f"{branch.number} why no step opens", one.why_closed
+                for step in range(int(one.steps[0]) + 1, 0 if one.why_closed else int(one.steps[-1]) + 2):
+                    opened = one.open(step)
+                    yield f"{branch.number} step {step}, micro-steps", len(opened.micro_steps())
+                    yield from ((f"{branch.number} step {step}, {part}", np.float32(getattr(opened, part)))
+                                for part in ("gradient", "new_values"))  # fmt: skip
         yield "pictures", [_picture_facts(p) for p in whole.pictures]
 
 
@@ -513,7 +513,7 @@ OTHERS = ("replay", "replay inside", "compare", "wall", "runs", "plots", "report
 
 def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record]:
     """The list of a recording, two of them, a wall, a sweep, a graph, a page or numbers, mostly of the stored files."""
-    recording, results = (Path(shutil.copy(FILES / file, folder)) for file in ("recording.svz", "scene.svs"))
+    recording, results = (Path(shutil.copy(FILES / file, folder)) for file in ("steps.svz", "scene.svs"))
     if name == "wall":
         return records(make_scene_wall().appear(size))
     if name in ("runs", "plots"):

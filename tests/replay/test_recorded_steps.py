@@ -63,16 +63,21 @@ def test_the_keys_walk_through_recorded_steps(host):
     assert host.view.playback.running
 
 
-def test_b_shows_the_whole_batch_whose_samples_are_not_there_and_the_ribbon_leads_to_a_phase(host):
+def test_b_shows_the_whole_batch_whose_samples_add_up_and_the_ribbon_leads_to_a_phase(host):
     assert told(host, ".").samples == "this sample"
     found = told(host, "b")
     assert (found.samples, found.trial, found.position) == ("mean of 16 samples", False, 1)
     assert told(host, "b").trial
-    assert not host.view.send("add_samples")
-    assert host.says("stores the sum over the batch, not its samples")
+    told(host, "b")
+    assert host.view.send("add_samples")
+    host.pass_time()
+    assert host.bench.inside.micro_step.adding == 1
     x, y, wide, high = next(spot.box for spot in host.bench.inside.spots if spot.words == "gradients")
     host.click((x + wide / 2, y + high / 2))
-    assert host.source.opened(alone=True).phases()[host.bench.inside.micro_step.phase].name == "gradients"
+    assert (
+        host.source.open_next((host.source.probe, [0.0] * 3)).phases()[host.bench.inside.micro_step.phase].name
+        == "gradients"
+    )
 
 
 def test_what_was_not_recorded_is_said(record, window):
@@ -80,9 +85,9 @@ def test_what_was_not_recorded_is_said(record, window):
     assert told(host, ".").step == 1
     assert host.press("Right") == 2
     assert host.says("step 2: the step before was not recorded")
-    host = window(record("rgb", steps=4)[1])
+    host = window(record("rgb", steps=4, kept={"data": False})[1])
     assert not host.view.send("micro_next")
-    assert host.says("micro-steps were not recorded; record with micro=True")
+    assert host.says("its steps cannot be opened: its data is not in the file (data=False)")
 
 
 def test_in_slow_motion_steps_open_by_themselves_and_lead_to_the_next_frame(record, window):

@@ -85,8 +85,8 @@ def test_networks_that_were_changed_stand_as_they_were(record, window):
     "no updates": (lambda record: render(record(kept={"gradients": True})[1], quantity="update/value"), InputError,
                    "updates were not recorded"),
     "between": (lambda record: render(record(every=5)[1], step=7), InputError, "no step 7", "5 and 10"),
-    "no micro-steps": (lambda record: render(record()[1], SMALL, step=2, inside=1), FileFormatError, "step 3",
-                       "not recorded"),
+    "no data": (lambda record: render(record(kept={"data": False})[1], SMALL, step=2, inside=1), FileFormatError,
+                "step 3 cannot be opened", "data=False"),
     "no such micro-step": (lambda record: render(record("rgb", kept={"micro": True})[1], SMALL, step=2, inside=45),
                            InputError, "1 to 44"),
 })  # fmt: skip
@@ -149,7 +149,7 @@ def test_every_action_works_or_says_why_not_and_changes_no_number(host):
         host.pass_time()
         assert host.view.notice().endswith(reason) if reason else action.name in host.view.handlers
     assert {action.name for action in host.actions if action.applies(host.view.action_context())} >= PLAYS
-    for name in ("undo", "restart", "raise_rate", "freeze", "add_samples", "name_moment", "toggle_controls"):
+    for name in ("undo", "restart", "raise_rate", "freeze", "name_moment", "toggle_controls"):
         assert not host.view.send(name)
         assert host.says("recording")
     host.press("Space", "G", "U", "Z", "L", "Tab", "J", "A", "X", "/")

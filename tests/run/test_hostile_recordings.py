@@ -17,7 +17,7 @@ from kit.files import left, same
 from kit.runs import make_run
 from scalarviz.errors import FileFormatError, InputError
 
-VERSION = 2
+VERSION = 3
 SUMMED = (
     "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "own", "batch", "optimizer", "edited",
     "computed", "frozen", "value", "gradient", "moved", "activation", "delta", "units",

@@ -156,7 +156,7 @@ def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path, tmp_path):
 @pytest.mark.ci
 def test_above_the_budget_every_second_frame_goes_which_is_said_once(path):
     run, said = make_run(**FLOATS), list[str]()
-    with sv.Recording(run, path=path, budget=90_000, gradients=True, updates=True) as recording:
+    with sv.Recording(run, path=path, budget=110_000, gradients=True, updates=True) as recording:
         recording.tell = said.append
         for _ in range(8):
             run.step(50)
@@ -167,10 +167,10 @@ def test_above_the_budget_every_second_frame_goes_which_is_said_once(path):
         every = recording.every
         assert recording.thinned
     assert every > 1
-    assert path.stat().st_size < 180_000
+    assert path.stat().st_size < 220_000
     (line,) = said
     assert path.name in line
-    assert "0.09 MB" in line
+    assert "0.11 MB" in line
     with sv.load_recording(path) as recorded:
         assert recorded.steps.tolist() == sorted({*range(0, 801, every), 400, 800})
         assert len(recorded.curve.step) == 800

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
 from math import fsum, nan, prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,6 @@ if TYPE_CHECKING:
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
-Walked = Any
-"""An `Opened` or a `RecordedStep`; the module of the second stands above this folder."""
 _NONE = np.zeros(0, np.int64)
 FAR = 30.0
 """A softmax of scores beyond this size is written with differences from the largest score."""
@@ -186,13 +184,13 @@ def _row_of(stage: Stage, index: int) -> int:
     return -1
 
 
-def call_told(step: MicroStep, opened: Walked) -> str:
+def call_told(step: MicroStep, opened: Opened) -> str:
     """Return the call of a module that a micro-step shows: the last one that the loss reads."""
     names = step.stage, *step.other_calls
-    return next((name for name in names[::-1] if opened.joined[name].any()), step.stage)
+    return next((name for name in names[::-1] if opened.delta_sums[name].any()), step.stage)
 
 
-def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
+def weights_told(step: MicroStep, opened: Opened) -> list[Rows]:
     """Return, module by module, the weights that make the number that a micro-step of a whole stage shows.
 
     For a backward micro-step, these are the weights of the same number on the way forward.
@@ -213,7 +211,7 @@ def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
     return [np.array([table.start + place * wide + step.column % wide])] if place < table.shape[0] else []
 
 
-def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -> int:
+def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Opened) -> int:
     """Return the weight to show: the largest gradient of those that `forward` shows, or else of all."""
     told = np.concatenate([_NONE, *(weights for one in forward for weights in weights_told(one, opened))])
     sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
@@ -221,20 +219,20 @@ def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -
     return int(step.weights[np.argmax(np.where(mine, sizes, -1.0) if mine.any() else sizes)])
 
 
-def outputs_of(opened: Walked) -> NDArray[np.float64]:
+def outputs_of(opened: Opened) -> NDArray[np.float64]:
     """Return the outputs of one sample, (calls of the last module, outputs); empty for several samples."""
     calls = [stage.name for stage in opened.stages if module_path(stage.name) == module_path(opened.stages[-1].name)]
     known = len(opened.batch) == 1 and len(opened.targets) and opened.rows
     return np.array([opened.rows[name][:, 0] for name in calls] if known else [])
 
 
-def loss_told(opened: Walked) -> tuple[str, str] | None:
+def loss_told(opened: Opened) -> tuple[str, str] | None:
     """Return the loss of one sample in symbols and with numbers; None for several samples or an unknown loss."""
     outputs = outputs_of(opened)
     return loss_of(outputs, opened.targets[:, 0], opened.loss) if len(outputs) else None
 
 
-def share_told(step: MicroStep, opened: Walked) -> str:
+def share_told(step: MicroStep, opened: Opened) -> str:
     """Return the equation of the softmax share that a forward micro-step shows, or an empty text."""
     looks = opened.attention(step.stage) if step.formula == SHARES else None
     if looks is not None:

@@ -546,11 +546,6 @@ class Opened:
         """As `delta_sums`, but also with numbers that no weight stands before."""
         return {name: self._passes.adjoint_sums[rows] for name, rows in self._taken.network.rows_of.items()}
 
-    @property
-    def joined(self) -> dict[str, Float]:
-        """`delta_sums`, under the name that a `RecordedStep` has for it."""
-        return self.delta_sums
-
     @cached_property
     def new_values(self) -> Float:
         """The weights after the step, shape (P,), in float64."""

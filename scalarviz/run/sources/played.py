@@ -17,12 +17,12 @@ from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
+from ..opened.opened import Opened
 from ..questions.ranges import whole_extent
 from ..run import Run
 from ..source import Abilities, Facts, Source
 from ..travel import POINTS, WeightRecord
 from .recording.recorded import Recorded
-from .recording.recorded_step import RecordedStep
 
 SECONDS = 5.0
 """Longest time of a rehearsal; a run that needs more is not rehearsed."""
@@ -209,7 +209,6 @@ class Played(Source):
 NEVER = {
     "gradient": ("gradients", "gradients were not recorded; record with gradients=True"),
     "update": ("updates", "updates were not recorded; record with updates=True"),
-    "micro": ("micro", "micro-steps were not recorded; record with micro=True"),
 }
 """The part of a file that a quantity needs, and the message without it."""
 _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
@@ -273,16 +272,15 @@ class RecordedSource(Played):
     # ---- facts
 
     def lacks(self, quantity: str) -> str:
+        if quantity == "micro":
+            why = self.record.why_closed
+            return f"its steps cannot be opened: {why}" if why else ""
         part, reason = NEVER.get(_NEEDS.get(quantity, quantity), ("", ""))
-        return "" if part in self.record.has or (part == "micro" and self.record.walks) else reason
+        return "" if part in self.record.has else reason
 
-    def sides(self) -> frozenset[bool]:
-        """Return which steps after the current frame have micro-steps: the sample's (True), the run's own (False)."""
-        return self.record.sides(self.place)
-
-    def opened(self, *, alone: bool) -> RecordedStep:
-        """Return the step after its frame, with the sample alone or its own batch; FileFormatError if unreadable."""
-        return self.record.opened(self.place, alone=alone)
+    def open_next(self, sample: tuple[ArrayLike, ArrayLike] | None = None) -> Opened:
+        """Return the step after its frame, with a sample alone or its own batch; FileFormatError if it cannot."""
+        return self.record.open(int(self.steps[self.place]) + 1, sample)
 
     def follow(self, frame: Frame) -> None:
         """Take tensors and stages from a frame's network: a run may have changed it."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
 from ...run.opened.micro import MicroStep, module_path
-from ...run.opened.opened import Opened, Window
+from ...run.opened.opened import Window
 from ...run.questions.ranges import Range, weight_extent
 from ..ink.theme import Theme, get_map, rgb
 from ..panels.neuron_maps import rounded_up
@@ -74,14 +74,13 @@ class Lighting:
     def _factors(self) -> tuple[Floats, Floats]:
         """Return the factor of each weight, forward and back; the sample's own if a layer reads whole rows."""
         opened = self._walk.opened
-        nothing = np.full(len(self._values), np.nan)
-        given = opened.met() if isinstance(opened, Opened) else (nothing, nothing)
+        given = opened.met()
         x, delta = given[0].copy(), given[1].copy()
         for stage in self._layers:
             rows, weight = self._walk.rows_before(stage), stage.weight
             if rows is not None and weight is not None and stage.whole and len(weight.shape) == 2:
                 x[weight.span] = np.broadcast_to(rows, weight.shape).ravel()
-                delta[weight.span] = np.repeat(np.asarray(opened.joined[stage.name]), weight.shape[1])
+                delta[weight.span] = np.repeat(np.asarray(opened.delta_sums[stage.name]), weight.shape[1])
                 if stage.bias is not None:
                     x[stage.bias.span] = 1.0
         return x, delta
@@ -139,7 +138,7 @@ class Lighting:
 
     def _slide(self, now: MicroStep) -> Iterator[Stop]:
         opened, stage = self._walk.opened, self._walk.stages.get(now.stage)
-        if stage is None or not isinstance(opened, Opened) or now.phase != "forward" or len(stage.shape) != 3:
+        if stage is None or now.phase != "forward" or len(stage.shape) != 3:
             return
         count, high, wide = stage.shape
         rows, columns = (np.unique(np.linspace(0, n - 1, STOPS).round().astype(int)) for n in (high, wide))
@@ -156,7 +155,7 @@ class Lighting:
     def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
         """Return, by row, the numbers of maps from which a delta or the gradient of weight `index` comes."""
         walk, opened = self._walk, self._walk.opened
-        places = opened.origins(now, index) if isinstance(opened, Opened) else []
+        places = opened.origins(now, index)
         rows = {place.stage: walk.row_of(walk.stages[place.stage]) for place in places if place.stage in walk.stages}
         return {rows.get(stage, stage): np.array([k for k in units if k >= 0], int) for stage, units in places}
 
@@ -170,7 +169,7 @@ class Lighting:
         reads = np.concatenate([np.zeros(0, np.int64), *(self._reads[name] for name in above)])
         whole[reads] = passed[reads]
         maps = any(len(stage.shape) == 3 for stage in map(self._walk.stages.get, above) if stage is not None)
-        if maps and len(now.units) and now.column >= 0 and isinstance(self._walk.opened, Opened):  # terms of the δ
+        if maps and len(now.units) and now.column >= 0:  # terms of the δ
             places, terms = self._walk.opened.passed_on(now)
             whole[:] = np.nan
             numbers[places] = whole[places] = terms

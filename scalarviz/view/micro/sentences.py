@@ -15,7 +15,6 @@ from ...run.opened.attention import BETWEEN, SHARES
 from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
 from ...run.opened.equations import added
 from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
-from ...run.opened.opened import Opened
 from ...run.opened.rule import Line, Quantity, hatted
 from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
@@ -147,7 +146,7 @@ class Sentences:
         says = ends and len(self._follow) == stage.outputs
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
-        sizes = np.abs((self._opened.joined if back else self._opened.means)[call_told(step, self._opened)])
+        sizes = np.abs((self._opened.delta_sums if back else self._opened.means)[call_told(step, self._opened)])
         first = "the largest" + " in size" * (step.value < 0) if sizes[step.column] >= sizes.max() else "one"
         title, made = f"{self._title(stage.name)}: {said}", self._count_words(step)
         made = f"{first} of {made}" if stage.outputs > 1 else made
@@ -274,7 +273,7 @@ class Sentences:
                 short = self._of_gradient(index)
             if samples:
                 made = _equation(made.letters, samples, violet=True)
-                if self._walk.is_mean(index) and isinstance(self._opened, Opened) and self._opened.varies(index):
+                if self._walk.is_mean(index) and self._opened.varies(index):
                     meaning = "; ".join(filter(None, (meaning, "each sample has its own δ · x", PRODUCTS)))
             coming = tuple(Formula(one.letters, ()) for one in rule if len(rule) == 1 and one.letters)
             rule = (made, *coming)

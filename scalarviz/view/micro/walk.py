@@ -22,7 +22,6 @@ from ...run.opened.micro import PHASES, MicroStep, module_path, weights_told
 from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
-from ...run.sources.recording.recorded_step import Walked
 from ..graph.figure import LOSS_NODE, NodeNumbers
 from ..ink.text import delta_text, loss_text
 from ..notes.layer import SYMBOLS
@@ -72,14 +71,14 @@ class Walk:
     """
 
     def __init__(
-        self, opened: Walked, subject: Subject, frame: Frame, other: Callable[[], Walked | None] = lambda: None
+        self, opened: Opened, subject: Subject, frame: Frame, other: Callable[[], Opened | None] = lambda: None
     ) -> None:
         if opened.trial:  # its own rows: in training they may differ from those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
             frame = replace(frame, activations={**frame.activations, **rows})
         self._of_sample = frame  # for panels, also beside the means of a batch
-        self.mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
-        if not opened.trial and isinstance(opened, Opened) and frame.activations:
+        self.mean = not opened.trial
+        if not opened.trial and frame.activations:
             frame = replace(frame, activations={**frame.activations, **opened.means, **opened.data_means})
         self.opened, self.subject, self.frame = opened, subject, frame
         self._open_other = other
@@ -119,7 +118,7 @@ class Walk:
             self.frame, step=opened.step, loss=loss, shown_loss=loss, coming=None, gradient=gradient,
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
-        asked = now if selected is None or not isinstance(opened, Opened) else opened.about(now, selected)
+        asked = now if selected is None else opened.about(now, selected)
         sentence = self.sentences.sentence_for(asked, selected, computed, adding)
         reached, joined = self._reached(done), self._deltas_of(done)
         deltas = joined
@@ -229,9 +228,9 @@ class Walk:
             if step.phase == "backward":
                 own = (step.stage, *step.other_calls)
                 for name in own:
-                    found[name][step.units] = self.opened.joined[name][step.units]
+                    found[name][step.units] = self.opened.delta_sums[name][step.units]
                 for name in self.order[max(map(self.order.index, own)) + 1 :]:
-                    found[name] = self.opened.joined[name]
+                    found[name] = self.opened.delta_sums[name]
         return found
 
     def _nodes(self, at: int, computed: NDArray[np.bool_], values: Floats) -> dict[str, NodeNumbers]:
@@ -254,7 +253,7 @@ class Walk:
         return {**found, LOSS_NODE: NodeNumbers(*done)}
 
     @cached_property
-    def attention_step(self) -> Walked | None:
+    def attention_step(self) -> Opened | None:
         """The opened step of the one sample, if the network has attention."""
         looks = any(step.formula == SHARES for step in self.steps)
         return (self.opened if self.opened.trial else self._other_side) if looks else None
@@ -363,7 +362,7 @@ class Walk:
         return None if self.mean else self.subject.probe_loss(self.frame)
 
     @cached_property
-    def _other_side(self) -> Walked | None:
+    def _other_side(self) -> Opened | None:
         return self._open_other()
 
     def _spread(self, index: int) -> GradientHistogram | None:
@@ -488,7 +487,7 @@ class Walk:
             rows.append((self.lettered("target t"), _plain(wanted)))
         if sums is end:
             return (*rows, ("δ", _cells(own)))
-        outer, delta = self.opened.joined[end.name], self.opened.joined[sums.name]
+        outer, delta = self.opened.delta_sums[end.name], self.opened.delta_sums[sums.name]
         slope = np.divide(delta, outer, out=np.full(len(outer), np.nan), where=outer != 0)
         above, times = self._above(sums)
         targets = [None] * len(outer) if wanted is None or times is None else np.asarray(wanted, np.float64).tolist()
@@ -569,21 +568,20 @@ def micro_step_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: b
 
 def sides(subject: Subject) -> frozenset[bool]:
     """Return which steps have micro-steps: the trial with the drawn sample (True), the real one (False)."""
-    if isinstance(subject.source, RecordedSource):
-        return subject.source.sides()
-    alone = subject.probe is not None and subject.target is not None
-    return frozenset([False, alone] if isinstance(subject.source, RunSource) else [])
+    source, alone = subject.source, subject.probe is not None and subject.target is not None
+    opens = isinstance(source, RunSource) or (isinstance(source, RecordedSource) and not source.lacks("micro"))
+    return frozenset([False, alone] if opens else [])
 
 
-def open_step(subject: Subject, *, alone: bool) -> Walked:
+def open_step(subject: Subject, *, alone: bool) -> Opened:
     """Return the coming step of a run, opened, or the step after a recording's present frame."""
     source, target = subject.source, subject.target
+    sample = None if subject.probe is None or target is None or not alone else (subject.probe, target)
     if isinstance(source, RecordedSource):
-        return source.opened(alone=alone)
+        return source.open_next(sample)
     if not isinstance(source, RunSource):
         raise InputError(f"inside: {source.what} has no steps to open; allowed: a Run, a Scene or a recording")
-    sample = None if subject.probe is None or target is None else (subject.probe, target)
-    return source.run.open(sample=sample if alone else None)
+    return source.run.open(sample=sample)
 
 
 def _cells(values: Floats) -> tuple[str, ...]:

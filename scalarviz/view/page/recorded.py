@@ -6,29 +6,31 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...checks import integer, text
 from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.core.frame import Frame, Past, Stage
+from ...run.opened.opened import Opened
 from ...run.panels.base import Picture
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
-from ...run.sources.recording.recorded_step import RecordedStep, runs_of
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text
 from ..ink.theme import get_theme, negative
 from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.step_view import Formula, MicroStepView
-from ..micro.walk import Walk
+from ..micro.step_view import BACKWARD, GRADIENTS, Formula, MicroStepView
+from ..micro.walk import Walk, open_step, sides
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
@@ -103,7 +105,7 @@ def html_of(
             yield frame
 
     told, tables = gathered(subject, read(), document, quantities, own.headlines)
-    walks = None if source.lacks("micro") else walks_of(subject, source, shown, document)
+    walks = walks_of(subject, source, shown, document) if record.walks else None
     seen = films(pictures, others)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown))
     head = {
@@ -358,22 +360,23 @@ def walks_of(
     The result is JSON data, and an array with a row for each walk: the numbers of the cubes (see `_numbers`), rows,
     deltas. The source keeps its position.
     """
-    lengths, count = [(stage.name, stage.outputs) for stage in subject.stages], int(document["parameters"])
+    lengths = [("input", source.n_inputs), *((stage.name, stage.outputs) for stage in subject.stages)]
+    count = int(document["parameters"])
     plans: list[dict[str, Any]] = []  # data shared by many steps
     known: list[object] = []  # keys of the plans
     cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
     height = min(2 * plate["depth"] for plate in document["plates"] if plate["kind"] != "activation")
     walks: list[dict[str, Any]] = []
     rows: list[Float32] = []
-    here, there = source.place, [k for k, place in enumerate(places) if source.record.sides(place)]
+    here = source.place
     room = MOST_BYTES // (2 * 4 * (4 * count + 2 * sum(length for _, length in lengths)))
     try:
-        for number in chosen(there, max(2, min(MOST, room))):
+        for number in chosen([*range(len(places))], max(2, min(MOST, room))):
             source.show_frame(places[number])
             frame = source.frame()
-            for alone in sorted(source.sides(), reverse=True):
+            for alone in sorted(sides(subject), reverse=True):
                 try:
-                    opened = source.opened(alone=alone)
+                    opened = open_step(subject, alone=alone)
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # steps that cannot be read are left out
                     continue
@@ -392,19 +395,24 @@ def walks_of(
     return said, np.stack([rows[k] for k in order])
 
 
-def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> Float32:
+def _numbers(walk: Walk, opened: Opened, lengths: Lengths, count: int) -> Float32:
     """Return the numbers of a walk: gradients, forward and backward products, value changes, rows, deltas."""
     made = [walk.frame.activations[name] for name, _ in lengths]
-    deltas = [opened.joined[name] for name, _ in lengths]
+    (_, inputs), *_ = lengths
+    deltas = [np.full(inputs, np.nan), *(opened.delta_sums[name] for name, _ in lengths[1:])]
     with np.errstate(over="ignore"):
         values, told = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
-        products = values * told.forward_factors, values * told.backward_factors
-        lit = [opened.gradient, *products, opened.new_values - values]
+        products, passed = values * told.forward_factors, values * told.backward_factors
+        if any(len(stage.shape) == 3 for stage in walk.stages.values()):  # deltas on maps have terms of their own
+            for at in range(walk.first_of(BACKWARD), walk.first_of(GRADIENTS)):
+                own = walk.micro_step_at(at).frame.state.get("passed on", passed)
+                passed = np.where(np.isnan(own), passed, own)
+        lit = [opened.gradient, products, passed, opened.new_values - values]
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 
 
-def _walk_data(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[str, Any]:
+def _walk_data(walk: Walk, opened: Opened, plan: int, height: float) -> dict[str, Any]:
     first, last, own = walk.micro_step_at(1), walk.micro_step_at(len(walk)), walk.own_loss
     lines, scale = [], height_scale(np.asarray(last.range_values), height)
     for at in range(1, len(walk) + 1):
@@ -424,12 +432,20 @@ def _formula(formula: Formula) -> list[Any]:
     return [formula.letters, [[w.text, tone, int(w.bold)] for w, tone in zip(formula.numbers, tones, strict=True)]]
 
 
-def _plan(walk: Walk, opened: RecordedStep, cubes: set[str]) -> dict[str, Any]:
+def _plan(walk: Walk, opened: Opened, cubes: set[str]) -> dict[str, Any]:
     spans = opened.phases()
     phases = zip(walk.micro_step_at(1).phases, spans, strict=True)
     return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
             "lights": [_light(walk.micro_step_at(at), walk.subject.stages, cubes) for at in range(1, len(walk) + 1)],
             "phases": [[one.name, span.start, one.count, one.words] for one, span in phases]}  # fmt: skip
+
+
+def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
+    """Return whole numbers as runs of consecutive ones: first, and one after the last."""
+    if not len(numbers):
+        return []
+    cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+    return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
 
 
 def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
@@ -441,11 +457,13 @@ def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> lis
     """
     numbers = step.frame.state.get(step.quantity)
     lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
-    reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (step.reached, step.deltas))
+    read = step.reached["input"]
+    reached = np.concatenate([read, *(step.reached[stage.name] for stage in stages)])
+    come = np.concatenate([np.full(len(read), np.nan), *(step.deltas[stage.name] for stage in stages)])
     every = (lit, ~np.isnan(step.range_values), step.frame.computed, reached, ~np.isnan(come))
-    runs = [runs_of(np.flatnonzero(some)) for some in every]
+    runs = [_runs(np.flatnonzero(some)) for some in every]
     made, layer = step.layer, None
     if made is not None and made.weight is not None and step.output_row in step.sums:
         layer = [step.output_row, made.weight.start, *made.weight.shape, -1 if made.bias is None else made.bias.start]
     whose = list(whose_deltas(stages, step.deltas, cubes).items())
-    return [*runs[:3], runs_of(np.sort(step.weights)), *runs[3:], whose, layer]
+    return [*runs[:3], _runs(np.sort(step.weights)), *runs[3:], whose, layer]

@@ -138,7 +138,6 @@ def _first_step(here: ActionContext) -> str:
 NO_PAST = "past steps are not kept here"
 _SHOWS = "this window does not train"
 _no_training = _first(_recorded("a recording does not train"), _unless(lambda here: here.trains, _SHOWS))
-_no_samples = _first(_recorded("a recording stores the sum over the batch, not its samples"), _no_training)
 _no_past = _unless(lambda here: here.subject.source.can.go, NO_PAST)
 _no_steps = _unless(lambda here: here.trains or here.subject.source.can.go, _SHOWS)
 _no_ratio = _first(_no_updates, lambda here: here.subject.source.lacks("update/value"))
@@ -280,7 +279,7 @@ ACTIONS: tuple[Action, ...] = (
            missing=_no_micro_steps, inside="next", first=True),
     Action("micro_back", "time", (",",), "go to the previous micro-step", missing=_no_micro_steps, inside="back"),
     Action("whose", "time", ("B",), "switch between one sample and the whole batch", missing=_no_micro_steps),
-    Action("add_samples", "time", (";",), "inside a step: add up the gradients of the samples", missing=_no_samples,
+    Action("add_samples", "time", (";",), "inside a step: add up the gradients of the samples", missing=_no_micro_steps,
            inside="add up the batch"),
     Action("predict", "time", ("Shift+P",), "inside a step: predict if each weight rises or sinks",
            missing=_no_micro_steps),

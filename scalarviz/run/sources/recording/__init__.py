@@ -2,17 +2,16 @@
 
 Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
 
-* writing: `items` finds changes in a run and makes items of them (`About` describes the run); `recording` has
+* writing: `changes` finds what is new in a run and makes `items` of it (`About` describes the run); `recording` has
   the thread that writes them
 * reading: `contents` opens a file, checks everything and repairs a file that was not closed; `index` has its networks,
   branches and frames, `recorded` its numbers
-* micro-steps of the step after a frame, written and read: `recorded_step`
+* the steps after its frames and between them: `programs` writes and reads what makes a step, `steps` opens one
 """
 
 from ...panels.base import Picture
 from .items import About
 from .recorded import Recorded
-from .recorded_step import RecordedStep
 from .recording import Recording
 
-__all__ = ["About", "Picture", "Recorded", "RecordedStep", "Recording"]
+__all__ = ["About", "Picture", "Recorded", "Recording"]

@@ -19,7 +19,7 @@ from ...panels.base import Picture
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, Stat, address, clean, reading, stat_of
 from .index import Branches, Index, read_index, read_networks
 from .items import About, read_about
-from .recorded_step import MicroTable
+from .steps import StoredSteps
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
@@ -93,7 +93,7 @@ class OpenDatabase:
             self.stamp = stamp(name)
             self.short = self._open(name)
             self.database.execute("BEGIN")  # all reads see one moment, even while it is written
-            _check_tables(self.database, form, self._said)
+            _check_tables(self.database, form, self._said, self.version)
         except OSError as error:
             self.close()
             raise unreadable(path, error) from None
@@ -160,7 +160,8 @@ class OpenDatabase:
         what, ours = self._form.what, self._form.version
         if application != self._form.application:
             raise FileFormatError(f"{self._said} is an SQLite file of another program, not a {what}")
-        if version != ours:
+        self.version = version
+        if version != ours and version not in self._form.former:
             why = "made by a newer scalarviz; update scalarviz" if version > ours else "which is too old"
             raise FileFormatError(
                 f"{self._said} is a {what} of version {version}, {why} (this scalarviz reads version {ours})"
@@ -246,9 +247,9 @@ def _repair(path: Path, form: Format) -> None:
             database.execute("PRAGMA journal_mode = DELETE").fetchone()
 
 
-def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None:
+def _check_tables(database: sqlite3.Connection, form: Format, said: str, version: int) -> None:
     """Check that the tables are exactly ours: no view, trigger, or computed column."""
-    ours = form.objects
+    ours = form.former.get(version, form.objects)
     try:
         found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(ours) + 1,)).fetchall()
     except DAMAGED as error:
@@ -291,7 +292,7 @@ class Contents:
         self.networks = read_networks(database, self.about.inputs)
         self.branches = Branches(database)
         self.index: Index = read_index(database, self.networks, self.branches.twigs, short, known)
-        self.micro = MicroTable(database)
+        self.steps = StoredSteps(database, former=self.opened.version != RECORDING.version)
         index, lost = self.index, self.index.remarks
         if not len(index.frames):
             why = "; ".join(filter(None, [index.broken, *lost, left_out]))

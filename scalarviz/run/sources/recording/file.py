@@ -15,7 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,7 +23,7 @@ from ....errors import InputError
 from ....io.atomic import StrPath, born, check_target, is_running, machine_id, path_text
 
 APPLICATION = 0x73767A72  # "svzr"
-VERSION = 2
+VERSION = 3
 """Version of the tables; ``PRAGMA user_version`` of a file."""
 
 TABLES = {
@@ -62,11 +62,15 @@ TABLES = {
         "stopped TEXT NOT NULL, computed BLOB, frozen BLOB, value BLOB NOT NULL, gradient BLOB, moved BLOB, "
         "activation BLOB, delta BLOB, units BLOB, checksum INTEGER NOT NULL)"
     ),
-    "plan": "CREATE TABLE plan (id INTEGER PRIMARY KEY, network INTEGER NOT NULL, said TEXT NOT NULL)",
-    "micro": (
-        "CREATE TABLE micro (frame INTEGER NOT NULL, alone INTEGER NOT NULL, plan INTEGER NOT NULL, "
-        "step INTEGER NOT NULL, batch INTEGER NOT NULL, divisor REAL NOT NULL, loss REAL, lr REAL, "
-        "numbers BLOB NOT NULL, PRIMARY KEY (frame, alone)) WITHOUT ROWID"
+    "program": "CREATE TABLE program (id INTEGER PRIMARY KEY, said BLOB NOT NULL)",
+    "rule": "CREATE TABLE rule (id INTEGER PRIMARY KEY, said BLOB NOT NULL)",
+    "data": (
+        "CREATE TABLE data (number INTEGER NOT NULL, part INTEGER NOT NULL, rows INTEGER NOT NULL, "
+        "samples INTEGER NOT NULL, kind TEXT NOT NULL, numbers BLOB NOT NULL, PRIMARY KEY (number, part)) WITHOUT ROWID"
+    ),
+    "moment": (
+        "CREATE TABLE moment (frame INTEGER PRIMARY KEY, rule INTEGER NOT NULL, rates BLOB NOT NULL, state BLOB, "
+        "checksum INTEGER NOT NULL)"
     ),
     "picture": (
         "CREATE TABLE picture (id INTEGER PRIMARY KEY, frame INTEGER NOT NULL, panel TEXT NOT NULL, "
@@ -85,28 +89,48 @@ TABLES = {
 * ``units``: their step (int64), then for every rectifier, sigmoid and tanh stage a float32 per unit: dead or
   not, or the share of samples at which it is flat.
 * ``checksum``: of the other columns except ``id``, ``kept`` and ``stopped``, see :func:`checksum`.
-* ``micro``: the opened step after a frame, with the probe alone or with its own batch; ``plan`` is
-  the part that it shares with others, ``numbers`` deflated float64 (:mod:`.recorded_step`).
+* ``program`` and ``rule``: deflated JSON, what a step is made of (:mod:`.programs`); ``data``: the samples that a rule
+  names, deflated, one row per part (``kind`` is its type; "" if they are left out, and ``numbers`` says why).
+* ``moment``: what a frame lacks for its coming step: the rule, the optimiser's step number and rates (float64), and at
+  keyframes its state, in the run's dtype; with float64, the weights first.
 * ``edit.written``: JSON of :mod:`scalarviz.run.edits.base`, NULL if an edit cannot be written.
 """
 
 INDEXES = {"frame_place": "CREATE UNIQUE INDEX frame_place ON frame (branch, step, edits)"}
 
 OBJECTS = {**TABLES, **INDEXES}
+_MICRO = {
+    "plan": "CREATE TABLE plan (id INTEGER PRIMARY KEY, network INTEGER NOT NULL, said TEXT NOT NULL)",
+    "micro": (
+        "CREATE TABLE micro (frame INTEGER NOT NULL, alone INTEGER NOT NULL, plan INTEGER NOT NULL, "
+        "step INTEGER NOT NULL, batch INTEGER NOT NULL, divisor REAL NOT NULL, loss REAL, lr REAL, "
+        "numbers BLOB NOT NULL, PRIMARY KEY (frame, alone)) WITHOUT ROWID"
+    ),
+}
+FORMER = 2
+"""The version before: it has micro-steps in place of programs, and plays."""
+FORMER_OBJECTS = {k: made for k, made in OBJECTS.items() if k not in ("program", "rule", "data", "moment")} | _MICRO
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of our SQLite files; `what` (its name) and `made` (how to make one) are words for messages."""
+    """A kind of our SQLite files; `what` (its name) and `made` (how to make one) are words for messages.
+
+    `former` are the objects of older versions that can still be read.
+    """
 
     what: str
     made: str
     application: int
     version: int
     objects: Mapping[str, str]
+    former: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
 
-RECORDING = Format("recording", "make one with scalarviz SCENE --recording FILE", APPLICATION, VERSION, OBJECTS)
+RECORDING = Format(
+    "recording", "make one with scalarviz SCENE --recording FILE", APPLICATION, VERSION, OBJECTS,
+    {FORMER: FORMER_OBJECTS},
+)  # fmt: skip
 
 LONGEST_EDIT = 1 << 20
 """Most characters of an edit's JSON; of a longer one (new data) only the words are kept."""

@@ -114,6 +114,15 @@ def _add_stage(known: dict[str, Stage], named: dict[str, Tensor], name: Any, kin
                          _sides(input_shape), tuple(read), whole == 1)  # fmt: skip
 
 
+def read_stages(rows: Iterable[Sequence[Any]], tensors: Iterable[Tensor]) -> tuple[Stage, ...]:
+    """Return the stages of rows of the table ``stage``, without network and number; FileFormatError: invalid ones."""
+    known, named = dict[str, Stage](), {tensor.name: tensor for tensor in tensors}
+    for row in rows:
+        _check(len(row) == 9 and all(isinstance(part, str | int | None) for part in row), "it has an invalid stage")
+        _add_stage(known, named, *row)
+    return tuple(known.values())
+
+
 def _name(name: Any, others: Collection[str]) -> str:
     right = isinstance(name, str) and name and name == clean(name, LONGEST_NAME) and name not in others
     _check(bool(right), "it has an invalid or repeated name")

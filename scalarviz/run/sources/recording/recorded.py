@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ....checks import integer, position
 from ....closing import Closing
@@ -19,15 +19,17 @@ from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatch
 from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
+from ....scalar.weight import Weight
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor, read_only
 from ...core.optimizer import float16_weights
 from ...core.setup import Setup
+from ...opened.opened import Opened
+from ...opened.why import Why, say, why
 from ...panels.base import Picture
 from .contents import Contents, closed_error, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, checked
 from .items import About, flags_of, marked
-from .recorded_step import RecordedStep
 
 _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
 
@@ -218,7 +220,7 @@ class Recorded(Closing):
         every: list[bool] = np.all(self._frames["has"], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
-        if all(map(self.sides, range(len(self)))):
+        if self.walks:
             self.has |= {"micro"}
         self.curve: Curve = branches.curve(number)
         self.edits = branches.edits(number)
@@ -322,34 +324,62 @@ class Recorded(Closing):
 
     @property
     def walks(self) -> bool:
-        """True if any frame has micro-steps."""
-        return any(map(self.sides, range(len(self))))
+        """True if pages of it have micro-steps: it was recorded with ``micro=True``, and its steps open."""
+        return self._open.meta.get("micro") == "1" and not self._open.steps.lacks
 
-    def sides(self, k: int) -> frozenset[bool]:
-        """Return which steps after frame `k` have micro-steps: the probe's (True), the run's own (False)."""
-        return frozenset(self._contents.micro.sides.get(int(self._ids[position(k, len(self), "frames")]), ()))
+    @property
+    def why_closed(self) -> str:
+        """Why its steps cannot be opened; empty if they can."""
+        return self._open.steps.lacks
 
-    def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
-        """Return the step after frame `k` with its micro-steps: a trial with the probe `alone`, or with its own batch.
+    @property
+    def stored_data(self) -> tuple[int, int]:
+        """Count and bytes of the samples that the file holds; zeros without data."""
+        with self._open.lock:
+            return self._open.steps.stored
 
-        OutOfRangeError: there is no such frame. FileFormatError: its micro-steps were not recorded.
+    def open(self, step: int, sample: int | tuple[ArrayLike, ArrayLike] | None = None) -> Opened:
+        """Return a step with all its numbers, as :meth:`scalarviz.Run.open` does; also a step between two frames.
+
+        Steps between frames are computed again from the keyframe before. The model's own code is not needed.
+
+        Parameters
+        ----------
+        step : int
+            The step, from 1: one of this branch, or the coming one.
+        sample : int or (x, y), optional
+            A trial step with this sample alone: its number in the data, or inputs and targets.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            There is no such step; a sample that does not fit.
+        FileFormatError
+            The file lacks what the step needs, says the message: its data, say.
+
+        Examples
+        --------
+        ``with sv.load_recording("run.svz") as run: print(run.open(100).update("0.weight[0][0]"))``
         """
-        k = position(k, len(self), "frames")
-        shapes, about, sample = self.shapes(k), self.about, None
-        if alone and about.probe is not None and about.probe_target is not None and len(about.probe) == shapes.inputs:
-            sample = np.array(about.probe), np.array(about.probe_target)
-        (value,) = self.row(k, "value")
-        number, step, network = (int(of[k]) for of in (self._ids, self.steps, self.networks))
+        step, first = integer("open: step", step, 0), int(self.steps[0]) + 1
+        last = 1 + max([int(self.steps[-1]), *self.curve.step[-1:].tolist()])
+        if not first <= step <= last:
+            raise InputError(f"open: there is no step {step:,}; allowed: {first:,} to {last:,} (the next step)")
+        contents = self._open
         try:
-            if alone and sample is None:
-                raise FileFormatError("not recorded")
-            if self._open.altered:
+            if contents.altered:
                 raise FileFormatError(_LOST)
-            with self._open.lock:
-                values = np.frombuffer(value, "<f4")
-                return self._contents.micro.step(number, step, network, shapes, values, sample)
+            with contents.lock:
+                return contents.steps.open(self, step, sample)
         except FileFormatError as error:
-            raise FileFormatError(f"{path_text(self.path)}: no micro-steps of step {step + 1:,}: {error}") from None
+            raise FileFormatError(f"{path_text(self.path)}: step {step:,} cannot be opened: {error}") from None
+
+    def why(self, weight: Weight | str | int, step: int) -> Why:
+        """Print why a weight moved in a step and return the numbers, as :meth:`scalarviz.Run.why` does."""
+        opened = self.open(step)
+        found = why(opened, opened.index(weight))
+        say(str(found))
+        return found
 
     @property
     def values(self) -> Mapping[str, NDArray[np.float32]]:

@@ -31,10 +31,11 @@ from ...opened.network import Float, Network
 from ...run import Run
 from ...scene.scene import Scene
 from ..watched import Watched
+from .changes import changes_of
 from .file import SUMMED, Cell, FileUse, address, check_apart, checksum, create, finish, keep_open, signed
-from .items import FrameItem, Item, Outside, Passed, Put, bits, blob, changes_of, marked, number, weights_of, written
+from .items import FrameItem, Item, Outside, Passed, Put, bits, blob, marked, number, weights_of, written
+from .programs import DATA_LIMIT
 from .recorded import Recorded
-from .recorded_step import MicroRows
 
 
 class Deltas:
@@ -151,7 +152,7 @@ class Thinning:
         most = SLICE + 2 * written
         asked = "SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?"
         chosen = self._database.execute(asked, (self.every, most)).fetchall()
-        for table, column in (("micro", "frame"), ("frame", "id")):
+        for table, column in (("moment", "frame"), ("frame", "id")):
             self._database.executemany(f"DELETE FROM {table} WHERE {column} = ?", chosen)
         self.due = len(chosen) == most
 
@@ -175,7 +176,6 @@ class Rows:
         self._database, self._thinning, self._probing = database, thinning, probing
         self._weights: dict[int, NDArray[np.bool_]] = {}  # by network
         self._passed: dict[int, list[Curve]] = {}
-        self._micro = MicroRows(database)
 
     def write(self, item: Item) -> None:
         """Write one item."""
@@ -209,8 +209,11 @@ class Rows:
         cells["checksum"] = checksum(cells.get(name) for name in SUMMED)
         given = [cells.get(name) for name in _COLUMNS]
         self._database.execute(_FRAME + (_INSTEAD if look.replaces_last else _KEEP), given)
-        if look.coming_steps:
-            self._micro.write(look)
+        if look.moment is not None:
+            how = "REPLACE" if look.kept else "IGNORE"  # the same moment once more, perhaps without its state
+            of = "SELECT id, ?, ?, ?, ? FROM frame WHERE branch = ? AND step = ? AND edits = ?"
+            asked = f"INSERT OR {how} INTO moment {of}"
+            self._database.execute(asked, (*look.moment.row(), *look.place))
 
 
 # ---- `Writer`: the thread that writes a recording, and its queue
@@ -405,14 +408,15 @@ class Recording(Closing):
     def __init__(
         self, x: Run | Scene | Watched, every: int = 1, gradients: bool = False, updates: bool = False,
         activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
-        budget: int = BUDGET, micro: bool = False,
+        budget: int = BUDGET, micro: bool = False, data: bool = True, data_limit: int = DATA_LIMIT,
     ) -> None:  # fmt: skip
         every, budget = integer("Recording: 'every'", every, 1), integer("Recording: budget (bytes)", budget, 0)
         parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,
                  "micro": micro}  # fmt: skip
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
         self.panels = flag(panels, "Recording: panels")
-        self._news = news = changes_of(x, wanted)
+        limit = integer("Recording: data_limit (bytes)", data_limit, 0) if flag(data, "Recording: data") else None
+        self._news = news = changes_of(x, wanted, limit)
         self.subject: Run | Scene | Watched | None = x
         self.tell: Callable[[str], None] = _warn
         self._process, self._temporary = os.getpid(), path is None

@@ -81,8 +81,7 @@ export class RecordedWalk {
 
   /** Return by stage which numbers of its row the forward pass has reached, "input" included. */
   reachedAt(at) {
-    const input = new Uint8Array(this.run.document.names.inputs.length).fill(1);
-    return { ...Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached))), input };
+    return Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached)));
   }
 
   /** Return by stage the known deltas, NaN for the others. */
@@ -133,10 +132,10 @@ export class RecordedWalk {
   #putRows(weight, flags, hides, reached) {
     for (const { kind, name, texel, size } of this.run.document.plates) {
       if (kind !== "activation") continue;
-      const row = name === "input" ? null : this.rows.get(name), whole = reached[name].every(Boolean);
+      const row = this.rows.get(name), whole = reached[name].every(Boolean);
       for (let k = 0; k < size; k++) {
-        if (row) weight[texel + k] = row[k];
-        flags[texel + k] = (flags[texel + k] & ~(row ? MARK_BITS.missing : 0)) | (reached[name][k] ? 0 : MARK_BITS.missing);
+        weight[texel + k] = row[k];
+        flags[texel + k] = (flags[texel + k] & ~MARK_BITS.missing) | (reached[name][k] ? 0 : MARK_BITS.missing);
         if (!whole) hides.add(texel + k);
       }
     }
