@@ -388,9 +388,7 @@ class SceneOptions(Flags):
         "steps from one frame of the recording to the next", None, ge=1, le=10**12, metavar="STEPS",
         shown="chosen to make about 1,000 frames of --steps, or 300 for a page",
     )  # fmt: skip
-    micro: bool = flag(
-        "also record micro-steps; in the replay or page, the keys . and , then go through the step after a frame", False
-    )
+    micro: bool = flag("the page also has micro-steps: the keys . and , go through the step after a frame", False)
     html: PageFile | None = flag(
         "write the run as one page (.html); it plays in any browser, without Python and offline", None, written=True
     )

@@ -15,6 +15,7 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
+    from ..run.sources.recording import recorded
     from ..view.page.recording import Comparison, Recorded, Recording
 
 
@@ -98,6 +99,14 @@ def begin_recording(scene: Scene, options: Any) -> Recording | None:
     return recording
 
 
+def held_data(record: recorded.Recorded) -> str:
+    """Return words for the training data in a recording, or why there is none, for the end of a line."""
+    samples, size = record.stored_data
+    if samples:
+        return f"; it holds the training data ({samples:,} sample{'s' * (samples > 1)}, {size / 1000:,.0f} kB)"
+    return f"; its steps do not open: {record.why_closed}" if record.why_closed else ""
+
+
 class RunRecording(Closing):
     """The recording of one run, if any; a context manager. No signal interrupts its closing."""
 
@@ -122,7 +131,8 @@ class RunRecording(Closing):
                 fail(f"{recording.path.name} is incomplete: it does not hold the whole run")  # why was printed then
             elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
-                say(f"wrote {self._options.recording}{thinned}")
+                with closing(recording.read()) as record:
+                    say(f"wrote {self._options.recording}{thinned}{held_data(record)}")
             if self._options.html:
                 with closing(recording.read()) as record:
                     count = len(record)

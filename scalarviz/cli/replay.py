@@ -16,7 +16,7 @@ from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
 from .flags import Command, argument, model_of
 from .pictures import STILLS, Outputs, check_heard, check_look, easel_of, plan_outputs
-from .recording import check_page, write_page
+from .recording import check_page, held_data, write_page
 from .stop import Stop
 from .window import show_file, wants_window
 
@@ -63,8 +63,8 @@ def replay(options: Any) -> int:
         for path in filter(None, (*options.out, options.html)):
             check_apart(path, *(record.path for record in shown.records))
         for record in shown.records:
-            if record.remark:
-                say(f"{record.path.name}: {record.remark}")
+            if said := "; ".join(filter(None, (record.remark, held_data(record)[2:]))):
+                say(f"{record.path.name}: {said}")
             if not (record.complete or record.growing):
                 say(
                     f"{record.path.name}: the recording was not closed properly; only frames that were not yet on "

@@ -128,7 +128,7 @@ def late(record):
     return record(steps=0, then=lambda run: restore(run, run.state_dict(), optimizer_state(run), 500))[1]
 
 
-ASKED = {"train": (), "predict": ([[0.0] * 3],), "edit": (edits.SetWeights(0, [0.0]),), "ask": (print,), "samples": (),
+ASKED = {"train": (), "predict": ([[0.0] * 3],), "edit": (edits.SetWeights(0, [0.0]),), "samples": (),
          "rows": ([[0.0]], ["0"]), "activations": ([0.0],), "sample": (0,), "evaluate": ([[0.0]], [[0.0]]),
          "sample_gradient": ([0.0], [0.0], [0.0])}  # fmt: skip
 

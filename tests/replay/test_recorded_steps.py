@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scalarviz.run.opened.why import why
 from scalarviz.view import render
 
 pytestmark = pytest.mark.gl
@@ -74,10 +75,7 @@ def test_b_shows_the_whole_batch_whose_samples_add_up_and_the_ribbon_leads_to_a_
     assert host.bench.inside.micro_step.adding == 1
     x, y, wide, high = next(spot.box for spot in host.bench.inside.spots if spot.words == "gradients")
     host.click((x + wide / 2, y + high / 2))
-    assert (
-        host.source.open_next((host.source.probe, [0.0] * 3)).phases()[host.bench.inside.micro_step.phase].name
-        == "gradients"
-    )
+    assert host.source.open().phases()[host.bench.inside.micro_step.phase].name == "gradients"
 
 
 def test_what_was_not_recorded_is_said(record, window):
@@ -107,3 +105,16 @@ def test_in_slow_motion_steps_open_by_themselves_and_lead_to_the_next_frame(reco
     at = told(host, "Space").position  # a pause stays in the step
     host.pass_time(2.0)
     assert host.bench.inside.micro_step.position == at
+
+
+def test_the_inspector_explains_a_weight_of_a_recording_as_of_the_run(record, window):
+    run, recording = record("rgb", steps=6, every=3)
+    host = window(recording, size=(1280, 720))
+    host.press("End")
+    host.select(4)
+    host.pass_time(0.5)
+    host.pass_time(0.5)
+    account, opened = host.bench.touch.inspector.account, run.open()
+    assert str(account.why) == str(why(opened, 4))
+    assert account.along.losses.tolist() == opened.loss_along(4).losses.tolist()
+    assert any(text.startswith("step 7: ") for text in host.words())

@@ -1,6 +1,12 @@
 """Every step of a recording opens: between its frames, too, and where the model's code cannot be imported."""
 
+import json
 import random
+import sqlite3
+import subprocess
+import sys
+import zlib
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -10,6 +16,7 @@ from kit.files import same
 from kit.learning import FAMILIES, LOSSES, SCHEDULES
 from kit.networks import NETWORKS
 from kit.runs import bits, make_run
+from scalarviz.errors import FileFormatError, InputError
 
 STEPS, EVERY = 13, 4
 
@@ -75,7 +82,7 @@ def test_edits_and_branches_are_on_the_way(tmp_path):
         run.step(3)
         run.to(6)
         run.step(9)
-        run.add_data(*(np.ones((3, size)) for size in (3, 3)))
+        run.add_samples(*(np.ones((3, size)) for size in (3, 3)))
         run.step(2)
     check(run, tmp_path / "a.svz")
 
@@ -89,3 +96,155 @@ def test_the_objects_engine_differs_by_rounding_alone(tmp_path):
             np.testing.assert_allclose(one.gradient, other.gradient, rtol=1e-4, atol=1e-7)
             np.testing.assert_allclose(one.new_values, other.new_values, rtol=1e-4, atol=1e-7)
             assert str(found.why("0.weight[1][1]", step).name) == "0.weight[1][1]"
+
+
+WITHOUT = """
+import sys
+import numpy as np
+import scalarviz as sv
+with sv.load_recording(sys.argv[1]) as found:
+    for step in (3, 6, 14):
+        opened = found.open(step)
+        sys.stdout.buffer.write(opened.gradient.tobytes() + opened.new_values.tobytes())
+        assert found.open(step, sample=1).trial
+assert "kit.learning" not in sys.modules
+"""
+
+
+@pytest.mark.ci
+def test_it_opens_where_the_users_modules_are_missing(tmp_path):
+    run = make_run(network="residual", optimizer="own", dtype="float32")
+    record(run, tmp_path / "a.svz")
+    told = subprocess.run([sys.executable, "-c", WITHOUT, tmp_path / "a.svz"], cwd="/", capture_output=True, check=True)
+    opened = [run.open(step=step) for step in (3, 6, 14)]
+    assert told.stdout == b"".join(one.gradient.tobytes() + one.new_values.tobytes() for one in opened)
+    stored = (tmp_path / "a.svz").read_bytes()
+    assert b"OwnRule" not in stored  # deflated
+    assert b"pickle" not in stored
+    assert b"def update" not in stored
+
+
+# ---- what is not there, and files that somebody has changed
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """A recording of some steps; not to be changed."""
+    path = tmp_path_factory.mktemp("steps") / "good.svz"
+    record(make_run(network="classes", loss="cross-entropy", dtype="float32", clip_norm=0.5), path, every=2)
+    return path
+
+
+LEFT_OUT = {
+    "data=False": ({"data": False}, "data=False"),
+    "data_limit": ({"data_limit": 100}, "data_limit"),
+}
+
+
+@pytest.mark.parametrize("how", LEFT_OUT)
+def test_without_its_data_a_recording_plays_and_says_why_no_step_opens(how, tmp_path):
+    options, said = LEFT_OUT[how]
+    record(make_run(samples=200), tmp_path / "a.svz", **options)
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        assert said in found.why_closed
+        assert found.stored_data == (0, 0)
+        assert len(found.frame(1).values)
+        with pytest.raises(FileFormatError, match=rf"step 3 .*{said}"):
+            found.open(3)
+
+
+@pytest.mark.parametrize("step", [0, -1, 15, 10**9])
+def test_a_step_that_there_is_not_is_refused_with_those_that_there_are(step, good):
+    with sv.load_recording(good) as found, pytest.raises(InputError, match=r"no step .*1 to 14|>= 0"):
+        found.open(step)
+
+
+SAMPLES = [(24, "sample"), (([1.0], [0]), "inputs"), (([1.0] * 3, [0, 1]), "targets"), ("x", "sample")]
+
+
+@pytest.mark.parametrize(("sample", "said"), SAMPLES)
+def test_a_sample_that_does_not_fit_is_refused(sample, said, good):
+    with sv.load_recording(good) as found, pytest.raises(sv.errors.ScalarvizError, match=said):
+        found.open(3, sample)
+
+
+def changed(path, table, column, change):
+    """Change the JSON of a table's rows."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for number, packed in database.execute(f"SELECT id, {column} FROM {table}").fetchall():
+            said = json.loads(zlib.decompress(packed))
+            change(said)
+            given = zlib.compress(json.dumps(said).encode()), number
+            database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", given)
+
+
+def tape(change):
+    """Change the tape of a program."""
+
+    def inside(said):
+        told = json.loads(said["tape"])
+        change(told)
+        said["tape"] = json.dumps(told)
+
+    return "program", inside
+
+
+def at(*place, value):
+    """Put a value at a place of nested lists and dictionaries."""
+
+    def put(said):
+        *way, last = place
+        for part in way:
+            said = said[part]
+        said[last] = value
+
+    return put
+
+
+HOSTILE = {
+    "an unknown operation": tape(at("codes", 0, value="import os")),
+    "a node that reads itself": tape(lambda told: told["args"].__setitem__(-1, [len(told["args"]) - 1] * 2)),
+    "an input that there is not": tape(at("index", 0, value=1 << 40)),
+    "a total of billions": tape(lambda told: (told["codes"].append("total square"), told["code"].append(
+        len(told["codes"]) - 1), told["args"].append([]), told["index"].append(0), told["number"].append(1e12))),
+    "no loss": tape(at("loss", value=None)),
+    "outputs that there are not": tape(at("outputs", value=[1 << 30])),
+    "other weights": tape(at("n_parameters", value=5)),
+    "no nodes": tape(at("code", value=[])),
+    "a stage of another size": ("program", at("taps", value=[0, 0, 0])),
+    "stages that are none": ("program", at("stages", value=[[1]])),
+    "samples of another shape": ("program", at("shapes", value=[[9], [1]])),
+    "a program that there is not": ("rule", at("program", value=7)),
+    "data that there is not": ("rule", at("data", value=7)),
+    "another batch": ("rule", at("batch", value=25)),
+    "no batch": ("rule", at("batch", value=0)),
+    "another state": ("rule", at("state", value=[])),
+    "weights held twice": ("rule", at("held", value=[31, 1, 31, 1])),
+    "an unknown dtype": ("rule", at("dtype", value="float8")),
+    "shares of other targets": ("rule", at("shares", value=[[[0.0, 1.0], 1.0]])),
+    "a seed below 0": ("rule", at("seed", value=-1)),
+    "samples cut off": "UPDATE data SET numbers = substr(numbers, 1, 20)",
+    "samples that stand for gigabytes": "UPDATE data SET samples = 1 << 40",
+    "a type that is none": "UPDATE data SET kind = 'O8'",
+    "a rule that is no JSON": "UPDATE rule SET said = zeroblob(9)",
+    "no rule": "DELETE FROM rule",
+    "a moment that is changed": "UPDATE moment SET rates = zeroblob(16)",
+    "no moments": "DELETE FROM moment",
+    "no state": "UPDATE moment SET state = NULL",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_changed_program_is_refused_in_words_and_the_frame_is_shown(what, good, tmp_path):
+    path = tmp_path / "bad.svz"
+    path.write_bytes(good.read_bytes())
+    if isinstance(HOSTILE[what], str):
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute(HOSTILE[what])
+    else:
+        table, change = HOSTILE[what]
+        changed(path, table, "said", change)
+    with sv.load_recording(good) as theirs, sv.load_recording(path) as found:
+        with pytest.raises(FileFormatError, match=r"bad\.svz: step 4 cannot be opened: .{10}"):
+            found.open(4)
+        np.testing.assert_array_equal(found.frame(1).values, theirs.frame(1).values)

@@ -75,7 +75,7 @@ def low(scene, index):
 
 def column(scene, index):
     inspector, frame = inspected(scene, index)
-    inspector.account = account_of(scene.run, index)
+    inspector.account = account_of(scene.run.open(), index)
     return words([inspector.sketch((10.0, 20.0, 304.0, 672.0), DARK, frame, opened=True)])
 
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_told_is_not_and_what_a_weight_is_stands_there():
         shown = {figure(float(block[1])) for block in (frame.values, frame.gradient, frame.update)}
         assert shown | {"value since step 3", "0.weight[0][1]"} <= set(low(made, 1))
         run.set_weights(1, [0.7])  # the column has one gradient, that of the coming step
-        gradient = figure(account_of(run, 1).update.gradient)
+        gradient = figure(account_of(run.open(), 1).update.gradient)
         assert {gradient} == {gradient, figure(float(frame.gradient[1]))} & {*column(made, 1)}
         run.model[0].weight[0][1].frozen = True
         assert "frozen" in low(made, 1)
@@ -170,7 +170,7 @@ def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr):
         before = run.frame().values
         run.step()
         frame = run.frame()
-        coming = [account_of(run, index, along=False).rounded for index in range(run.n_weights)]
+        coming = [account_of(run.open(), index, along=False).rounded for index in range(run.n_weights)]
         run.step()
         after = run.frame().values
         for index, text in enumerate(coming):
@@ -231,7 +231,7 @@ def test_an_account_is_that_of_the_coming_step(reduction):
     """Its terms are those of the opened step, and the new value that of the step itself."""
     with scene_of(4, loss=nn.MSELoss(reduction=reduction), batch=128, lr=0.01).run as run:
         opened, before, inputs = run.open(), run.values.copy(), run.samples()[0]
-        found, terms = ([of(k) for k in range(run.n_weights)] for of in (lambda k: account_of(run, k), opened.terms))
+        found, terms = ([of(k) for k in range(run.n_weights)] for of in (lambda k: account_of(opened, k), opened.terms))
         run.step()
         for k, (one, of) in enumerate(zip(found, terms, strict=True)):
             why = one.why

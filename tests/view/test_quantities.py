@@ -232,7 +232,7 @@ def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_wh
     index = next(t.start for t in normed.tensors if t.name == "1.running_var") + 2
     found, inspector = who(subject, index), Inspector(subject, index)
     assert found == Identity("running var, channel 3", "1.running_var[2]", "not trained, steps change it")
-    account = inspector.account = account_of(normed, index, along=False)
+    account = inspector.account = account_of(normed.open(), index, along=False)
     written = words([inspector.sketch((0, 0, 304, 500), DARK, frame, opened=True)])
     normed.step()
     assert account.follows

@@ -103,7 +103,7 @@ def test_one_loss_is_told_everywhere_that_of_the_weights_shown_on_the_batch_besi
         told.append(subject.loss(frame))
         if every:
             assert told[-1] == pytest.approx(run.evaluate(*run.samples()), rel=1e-5)
-        along = account_of(run, 0).along
+        along = account_of(run.open(), 0).along
         assert f"step {frame.step:,}, loss {loss_text(told[-1])} {words}:" in words_of(name, subject, frame)
         head = [one for one in texts(bench_of(scene).sketches) if one.size >= TITLE]
         at = [one.text for one in head].index("loss")

@@ -407,6 +407,43 @@ class Opened:
             )
         return state
 
+    @property
+    def optimizer(self) -> str:
+        """The name of the optimiser's class."""
+        return self._taken.optimizer
+
+    @property
+    def half(self) -> bool:
+        """Whether the network reads its weights as float16."""
+        return self._taken.loss_scale is not None
+
+    @property
+    def exact_values(self) -> NDArray[Any]:
+        """The weights before the step in the run's dtype, shape (P,)."""
+        return self._taken.values
+
+    def is_frozen(self, weight: Any) -> bool:
+        """Return whether a weight was frozen by hand."""
+        return bool(self._taken.frozen[self.index(weight)])
+
+    def state(self, weight: Any) -> dict[str, float]:
+        """Return the optimiser's state of one weight before the step, by name."""
+        index = self.index(weight)
+        return {name: float(array[index]) for name, array in self._state.items()}
+
+    def samples(self, numbers: Iterable[int]) -> dict[int, tuple[Float, Float]]:
+        """Return inputs and outputs of samples of the batch, by their number in the data; others are left out."""
+        wanted, network = {*numbers}, self._taken.network
+        places = {int(self.batch[k]): k for k in np.flatnonzero(np.isin(self.batch, [*wanted])).tolist()}
+        found: dict[int, tuple[Float, Float]] = {}
+        for block in self._passes.blocks() if places else ():
+            for number, place in places.items():
+                if block.span.start <= place < block.span.stop:
+                    inputs = self._taken.numbers(slice(place, place + 1))[: network.tape.n_inputs, 0]
+                    made = block.rows[network.body.program.outputs, place - block.span.start]
+                    found[number] = inputs.astype(np.float64), made.copy()
+        return found
+
     def moves(self, weight: Any) -> bool:
         """Return whether the optimiser moves a weight in this step: held, not frozen, and read by the loss."""
         return bool(self._taken.trained[self.index(weight)]) and not self.skipped

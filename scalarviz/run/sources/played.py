@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +18,14 @@ from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
+from ..frames import PendingCall
 from ..opened.opened import Opened
 from ..questions.ranges import whole_extent
 from ..run import Run
 from ..source import Abilities, Facts, Source
 from ..travel import POINTS, WeightRecord
 from .recording.recorded import Recorded
+from .recording.steps import open_step
 
 SECONDS = 5.0
 """Longest time of a rehearsal; a run that needs more is not rehearsed."""
@@ -227,6 +230,7 @@ class RecordedSource(Played):
         past, steps = record.past, record.steps
         self.past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
         self._shapes = record.shapes(0)
+        self.can = replace(self.can, open=not record.why_closed)
 
     def grow(self, record: Recorded, *, along: bool = True) -> str:
         """Continue with newer data of the same file, which this object closes; return a note for the user, or "".
@@ -278,9 +282,15 @@ class RecordedSource(Played):
         part, reason = NEVER.get(_NEEDS.get(quantity, quantity), ("", ""))
         return "" if part in self.record.has else reason
 
-    def open_next(self, sample: tuple[ArrayLike, ArrayLike] | None = None) -> Opened:
+    def ask(self, function: Callable[[Any], Any]) -> PendingCall:
+        """Call `function` at once with this source, which opens the step after its frame as a run its coming one."""
+        asked = PendingCall(partial(function, self))
+        asked.run()
+        return asked
+
+    def open(self, sample: tuple[ArrayLike, ArrayLike] | None = None) -> Opened:
         """Return the step after its frame, with a sample alone or its own batch; FileFormatError if it cannot."""
-        return self.record.open(int(self.steps[self.place]) + 1, sample)
+        return open_step(self.record, int(self.steps[self.place]) + 1, sample)
 
     def follow(self, frame: Frame) -> None:
         """Take tensors and stages from a frame's network: a run may have changed it."""

@@ -578,7 +578,7 @@ def open_step(subject: Subject, *, alone: bool) -> Opened:
     source, target = subject.source, subject.target
     sample = None if subject.probe is None or target is None or not alone else (subject.probe, target)
     if isinstance(source, RecordedSource):
-        return source.open_next(sample)
+        return source.open(sample)
     if not isinstance(source, RunSource):
         raise InputError(f"inside: {source.what} has no steps to open; allowed: a Run, a Scene or a recording")
     return source.run.open(sample=sample)

@@ -18,12 +18,16 @@ import numpy as np
 from ...checks import integer, text
 from ...errors import InputError, TypeMismatchError
 from ...io.atomic import StrPath, scratch
+from ...run.opened.opened import Opened
+from ...run.opened.why import Why, say, why
 from ...run.panels.base import Picture
 from ...run.scene.scene import Scene
 from ...run.sources import recording
 from ...run.sources.played import RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.contents import write_pictures
+from ...run.sources.recording.steps import Sample, open_step
+from ...scalar.weight import Weight
 from ..comparison import MAP, DifferenceScale, both_rows
 from ..cubes.scale import ActivationScale
 from ..ink.boxes import check_size
@@ -41,6 +45,38 @@ from .recorded import Page, html_of, write_html
 
 class Recorded(Page, recording.Recorded):
     """See :class:`scalarviz.run.sources.recording.Recorded`."""
+
+    def open(self, step: int, sample: Sample | None = None) -> Opened:
+        """Return a step with all its numbers, as :meth:`scalarviz.Run.open` does; also a step between two frames.
+
+        Steps between frames are computed again from the keyframe before. The code of the model is not needed.
+
+        Parameters
+        ----------
+        step : int
+            The step, from 1: one of this branch, or the coming one.
+        sample : int or (x, y), optional
+            A trial step with this sample alone: its number in the data, or inputs and targets.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            There is no such step; the sample does not fit.
+        FileFormatError
+            The file lacks what the step needs, its data say.
+
+        Examples
+        --------
+        ``with sv.load_recording("run.svz") as run: print(run.open(100).update("0.weight[0][0]"))``
+        """
+        return open_step(self, step, sample)
+
+    def why(self, weight: Weight | str | int, step: int) -> Why:
+        """Print why a weight moved in a step and return the numbers, as :meth:`scalarviz.Run.why` does."""
+        opened = self.open(step)
+        found = why(opened, opened.index(weight))
+        say(str(found))
+        return found
 
     def compare(self, other: recording.Recorded) -> Comparison:
         """Return two recordings at the same steps, with their difference: for ``sv.show``, ``sv.render`` or a page.
@@ -192,6 +228,11 @@ class Comparison(Page, RecordedPair):
     --------
     ``sv.show(first.compare(second))``, ``sv.render(first.compare(second), step=300)``
     """
+
+    def open(self, step: int) -> tuple[Opened, Opened]:
+        """Return a step of each of the two, as :meth:`Recorded.open` does: on the branches that they show."""
+        one, other = (open_step(own.record, step) for own in self.pair if isinstance(own, RecordedSource))
+        return one, other
 
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
         """Write both and their difference; `frames` counts the steps at which either was recorded."""

@@ -69,7 +69,7 @@ class Pace:
 
 def answer_at_once(source: Source, look: Callable[[Run], T]) -> T | None:
     """Return the result of `look` on a source's run; None without a run, or if it would have to wait."""
-    asked = source.ask(look) if source.can.open else None
+    asked = source.ask(look) if source.can.train else None
     if asked is None or asked.done():
         return None if asked is None else asked.result()
     asked.cancel()

@@ -13,9 +13,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ...engine.problem import HALF
 from ...run.core.frame import Frame, Tensor
-from ...run.frames import sample
 from ...run.opened.digits import (
     EXACT,
     MINUS,
@@ -27,10 +25,9 @@ from ...run.opened.digits import (
     rounds_to,
     significant,
 )
-from ...run.opened.opened import Along
+from ...run.opened.opened import Along, Opened
 from ...run.opened.rule import PLAIN, Update
 from ...run.opened.why import Why, why
-from ...run.run import Run
 from ...scalar.emit import float16
 from ..ink.text import figure
 from ..panels.drawer import BEFORE, Floats, batch_of, noun
@@ -84,16 +81,14 @@ class Account:
         return descent(self.update.before, rate, self.update.gradient, self.update.after, least=3)
 
 
-def account_of(run: Run, index: int, *, along: bool = True) -> Account:
-    """Return why the weight at flat `index` will move in the next step; the run does not change."""
-    opened = run.open()
+def account_of(opened: Opened, index: int, edits: int = 0, *, along: bool = True) -> Account:
+    """Return why the weight at flat `index` moves in an opened step that has so many `edits` before it."""
     reason, update = why(opened, index), opened.update(index)
-    state = zip(run.optimizer.state, run._problem.state, strict=True)
     return Account(
-        reason, len(run.log), bool(run._store.frozen[index]),
-        tuple((name, float(array[index])) for name, array in state), type(run.optimizer).__name__,
-        _samples(run, reason), opened.loss_along(index) if along else None, opened.follows(index),
-        _rounded(update.before, update.after) if run.dtype == HALF else "", run._store.value.copy(),
+        reason, edits, opened.is_frozen(index), tuple(opened.state(index).items()), opened.optimizer,
+        opened.samples(row.sample for row in reason.rows if row.sample >= 0),
+        opened.loss_along(index) if along else None, opened.follows(index),
+        _rounded(update.before, update.after) if opened.half else "", opened.exact_values,
     )  # fmt: skip
 
 
@@ -103,14 +98,6 @@ def _rounded(before: float, after: float) -> str:
     if old == new and before != after:
         return f"float16: {figure(old)} stays, the update is too small"
     return f"float16: {figure(old)} becomes {figure(new)}"
-
-
-def _samples(run: Run, reason: Why) -> dict[int, Seen]:
-    """Return inputs and outputs of the network for the samples of the listed terms."""
-    inputs = {row.sample: np.asarray(sample(run, row.sample)[0], np.float64).ravel()
-              for row in reason.rows if row.sample >= 0}  # fmt: skip
-    made = run.predict(np.stack([*inputs.values()])) if inputs else ()
-    return {number: (inputs[number], outputs) for number, outputs in zip(inputs, made, strict=True)}
 
 
 # ---- The terms of the gradient as a column of numbers that adds up as printed.

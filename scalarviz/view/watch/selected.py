@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -186,7 +186,8 @@ class SelectedWeights:
 # ---- Questions to the run about the selected weight; nothing waits for the answers.
 
 Answer = Account | tuple[RecordKey, WeightRecord]
-Question = Callable[["Run"], Answer]
+Question = Callable[[Any], Answer]
+"""Asks a run, or a recording: both open the next step."""
 
 LEAST = 0.15
 """Fewest seconds between two questions."""
@@ -198,7 +199,12 @@ SHARE, AT_REST = 30.0, 2.0
 """Pause before the next question, in multiples of an answer's time, while training runs and when idle."""
 
 
-def _timed(run: Run, question: Question) -> tuple[float, Answer]:
+def _account(opens: Any, index: int, along: bool) -> Account:
+    edits = opens.edits if isinstance(opens, RecordedSource) else len(opens.log)
+    return account_of(opens.open(), index, edits, along=along)
+
+
+def _timed(run: Any, question: Question) -> tuple[float, Answer]:
     """Return the seconds that an answer took, and the answer."""
     begun = time.perf_counter()
     answer = question(run)
@@ -268,9 +274,9 @@ class Asking:
         if account is None or not self._is_current(account, frame):
             if self._rests > 0.0 and account is not None:
                 return None
-            return partial(account_of, index=index, along=quick)
+            return partial(_account, index=index, along=quick)
         if account.along is None and (rests or quick):
-            return partial(account_of, index=index, along=True)
+            return partial(_account, index=index, along=True)
         key = record_key(frame)
         known = key is None or (inspector.record is not None and inspector.record[0] == key)
         if key is None or known or not (self._viewer.trains and rests):

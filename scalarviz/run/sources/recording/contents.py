@@ -19,7 +19,7 @@ from ...panels.base import Picture
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, Stat, address, clean, reading, stat_of
 from .index import Branches, Index, read_index, read_networks
 from .items import About, read_about
-from .steps import StoredSteps
+from .programs import Rules
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
@@ -292,7 +292,7 @@ class Contents:
         self.networks = read_networks(database, self.about.inputs)
         self.branches = Branches(database)
         self.index: Index = read_index(database, self.networks, self.branches.twigs, short, known)
-        self.steps = StoredSteps(database, former=self.opened.version != RECORDING.version)
+        self.rules = Rules(database, former=self.opened.version != RECORDING.version)
         index, lost = self.index, self.index.remarks
         if not len(index.frames):
             why = "; ".join(filter(None, [index.broken, *lost, left_out]))

@@ -251,12 +251,25 @@ def check(right: bool, said: str) -> None:
 
 
 class Rules:
-    """The rules of a file, each read when it is needed. Callers hold the lock of the file."""
+    """The rules of a file, each read when it is needed; callers hold its lock. `lacks` says why no step opens."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: sqlite3.Connection, *, former: bool) -> None:
         self._database = database
+        self.keyframe = -1  # the frame from which the last training was reached
+        self.lacks = "an older scalarviz made it, and its steps are not in today's form" if former else ""
+        if not former and self.one("SELECT 1 FROM moment LIMIT 1") is None:
+            self.lacks = "another library trained the network, so there is no program of it"
+        elif not former and (why := self.one("SELECT numbers FROM data WHERE kind = '' LIMIT 1")):
+            self.lacks = bytes(why[0]).decode("utf-8", "replace")[:200]
         self._rules: dict[tuple[int, int], Rule] = {}
         self._networks: dict[tuple[int, int], tuple[Network, tuple[int, ...]]] = {}
+
+    @property
+    def stored(self) -> tuple[int, int]:
+        """Count and bytes of the samples of the first data set; zeros without one."""
+        asked = "SELECT max(samples), sum(length(numbers)) FROM data WHERE kind != '' AND number = 0"
+        found = None if self.lacks else self.one(asked)
+        return (0, 0) if found is None or found[0] is None else (int(found[0]), int(found[1]))
 
     def one(self, asked: str, given: tuple[int, ...] = ()) -> tuple[Any, ...] | None:
         """Return the first row of an answer, or None; FileFormatError for a damaged file."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ....checks import integer, position
 from ....closing import Closing
@@ -19,17 +19,15 @@ from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatch
 from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
-from ....scalar.weight import Weight
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor, read_only
 from ...core.optimizer import float16_weights
 from ...core.setup import Setup
-from ...opened.opened import Opened
-from ...opened.why import Why, say, why
 from ...panels.base import Picture
 from .contents import Contents, closed_error, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, checked
 from .items import About, flags_of, marked
+from .programs import Rules
 
 _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
 
@@ -323,63 +321,32 @@ class Recorded(Closing):
         return frame_of(self, position(k, len(self), "frames"))
 
     @property
+    def rules(self) -> Rules:
+        """What its steps are made of; to read while `lock` is held."""
+        return self._open.rules
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while the file is read; FileFormatError if the file changed after it was opened."""
+        if self._open.altered:
+            raise FileFormatError(f"{path_text(self.path)}: {_LOST}")
+        return self._open.lock
+
+    @property
     def walks(self) -> bool:
         """True if pages of it have micro-steps: it was recorded with ``micro=True``, and its steps open."""
-        return self._open.meta.get("micro") == "1" and not self._open.steps.lacks
+        return self._open.meta.get("micro") == "1" and not self.rules.lacks
 
     @property
     def why_closed(self) -> str:
         """Why its steps cannot be opened; empty if they can."""
-        return self._open.steps.lacks
+        return self.rules.lacks
 
     @property
     def stored_data(self) -> tuple[int, int]:
         """Count and bytes of the samples that the file holds; zeros without data."""
-        with self._open.lock:
-            return self._open.steps.stored
-
-    def open(self, step: int, sample: int | tuple[ArrayLike, ArrayLike] | None = None) -> Opened:
-        """Return a step with all its numbers, as :meth:`scalarviz.Run.open` does; also a step between two frames.
-
-        Steps between frames are computed again from the keyframe before. The model's own code is not needed.
-
-        Parameters
-        ----------
-        step : int
-            The step, from 1: one of this branch, or the coming one.
-        sample : int or (x, y), optional
-            A trial step with this sample alone: its number in the data, or inputs and targets.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            There is no such step; a sample that does not fit.
-        FileFormatError
-            The file lacks what the step needs, says the message: its data, say.
-
-        Examples
-        --------
-        ``with sv.load_recording("run.svz") as run: print(run.open(100).update("0.weight[0][0]"))``
-        """
-        step, first = integer("open: step", step, 0), int(self.steps[0]) + 1
-        last = 1 + max([int(self.steps[-1]), *self.curve.step[-1:].tolist()])
-        if not first <= step <= last:
-            raise InputError(f"open: there is no step {step:,}; allowed: {first:,} to {last:,} (the next step)")
-        contents = self._open
-        try:
-            if contents.altered:
-                raise FileFormatError(_LOST)
-            with contents.lock:
-                return contents.steps.open(self, step, sample)
-        except FileFormatError as error:
-            raise FileFormatError(f"{path_text(self.path)}: step {step:,} cannot be opened: {error}") from None
-
-    def why(self, weight: Weight | str | int, step: int) -> Why:
-        """Print why a weight moved in a step and return the numbers, as :meth:`scalarviz.Run.why` does."""
-        opened = self.open(step)
-        found = why(opened, opened.index(weight))
-        say(str(found))
-        return found
+        with self.lock:
+            return self.rules.stored
 
     @property
     def values(self) -> Mapping[str, NDArray[np.float32]]:

@@ -368,13 +368,17 @@ class Recording(Closing):
     gradients, updates, activations, deltas : bool
         Record these beside the values. The last two are rows of the probe: the scene's, or the first sample.
     micro : bool
-        Record the micro-steps after each frame, of the probe alone and of the step's own batch, and the activations.
+        Let pages of it have micro-steps, of the probe alone and of the step's own batch; record the activations.
     panels : bool
         Make pictures of the panels when it is closed.
     path : path, optional
         A new file. Default: a temporary one, which is deleted with this object (:meth:`save` keeps it).
     budget : int
         Bytes. Whenever the file is larger, every second frame is dropped, and `every` doubles.
+    data : bool
+        Store the training data, which a step needs to be opened; without it, the recording plays.
+    data_limit : int
+        Most bytes of the data in the file; above it, the data is left out.
 
     Attributes
     ----------
