@@ -29,7 +29,7 @@ from .core.frame import Coming, Frame, Units
 from .core.gather import index_of
 from .core.graph import Forward
 from .core.optimizer import float16_weights
-from .core.setup import setup_of
+from .core.setup import Setup, setup_of
 from .core.training import Training, in_turn
 from .opened.network import Network
 from .opened.opened import Opened
@@ -217,6 +217,7 @@ def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Fr
         if past is not None and step > past.newest:
             past = replace(past, newest=step, curve=curve)
     units, half = Units(forward, values, data, step), run._loss_scale is not None
+    setup = setup_of(run._problem, run.optimizer)
     return Frame(
         step=step,
         loss=loss,
@@ -236,19 +237,19 @@ def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Fr
         edited=midway is None and training.edited,
         next_lr=next_lr,
         forward=forward,
-        settings=setup_of(run._problem, run.optimizer),
-        coming=coming_of(run, values, step),
+        settings=setup,
+        coming=coming_of(run, values, step, setup),
         data=data,
         state=_state_now(run) if state else {},
     )
 
 
-def coming_of(run: Run, values: NDArray[Any], step: int) -> Coming | None:
+def coming_of(run: Run, values: NDArray[Any], step: int, setup: Setup) -> Coming | None:
     """Return the batch after `step`, for the loss of `values`; None if its samples are read from a file."""
     data = run._problem.data
     if isinstance(data, Outside):
         return None
-    return Coming(run._trained, values, data, setup_of(run._problem, run.optimizer), step)
+    return Coming(run._trained, values, data, setup, step)
 
 
 def _state_now(run: Run) -> dict[str, NDArray[Any]]:

@@ -15,6 +15,7 @@ from ....errors import InputError, TypeMismatchError, typed
 from ...callbacks import record, stop_recording
 from ...core.frame import Curve, Frame
 from ...core.graph import Forward
+from ...core.setup import setup_of
 from ...edits.base import Applied
 from ...frames import coming_of
 from ...past.line import Line, Place
@@ -221,11 +222,13 @@ class RunChanges(Changes):
         }  # fmt: skip
         values, gradient = store.value.copy(), store.grad.copy() if wanted["gradients"] else None
         previous = problem.previous.copy() if wanted["updates"] and update is None else None
+        setup = setup_of(problem, run.optimizer)
         keyframe = kept or place.step // every % KEYFRAMES == 0
         return FrameItem(
             (owner.number, place.step, place.edits), self._network(run._forward, found), kept, cells, values, gradient,
             update, store.computed.copy(), store.frozen.copy(), run._forward, problem.data, previous, instead,
-            self._parts.moment(run, values, keyframe=keyframe, found=found), coming_of(run, values, place.step),
+            self._parts.moment(run, setup, values, keyframe=keyframe, found=found),
+            coming_of(run, values, place.step, setup),
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import math
 import sqlite3
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from ...checks import limited_rule
 from ...core.gather import OUTPUTS, weight_name
 from ...core.graph import Forward
 from ...core.optimizer import SCALE_NAME, LossScale
-from ...core.setup import setup_of
+from ...core.setup import Setup
 from ...core.training import Training
 from ...frames import RuleOfStep
 from ...opened.network import Network
@@ -73,7 +73,7 @@ class StepParts:
         self._sets: list[Any] = []
         self._rules: list[tuple[object, ...]] = []
 
-    def moment(self, run: Run, values: NDArray[Any], *, keyframe: bool, found: list[Item]) -> Moment:
+    def moment(self, run: Run, setup: Setup, values: NDArray[Any], *, keyframe: bool, found: list[Item]) -> Moment:
         """Return the run's moment; new parts are added to the items. `values` are a copy of its weights."""
         problem, optimizer = run._problem, run.optimizer
         pace, state = optimizer.lr_pace, None
@@ -81,16 +81,17 @@ class StepParts:
         own = (values,) if values.dtype == np.float64 else ()
         if keyframe or not (own or problem.state):
             state = (*own, *(array.copy() for array in problem.state))
-        return Moment(self._rule(run, found), rates, state)
+        return Moment(self._rule(run, setup, found), rates, state)
 
-    def _rule(self, run: Run, found: list[Item]) -> int:
+    def _rule(self, run: Run, setup: Setup, found: list[Item]) -> int:
         problem, optimizer = run._problem, run.optimizer
-        setup = setup_of(problem, optimizer)
-        momenta, schedule = optimizer.lr_pace.momenta, optimizer.lr_pace.schedule is not None
-        now = replace(setup, pace=setup.pace._replace(rates=(), schedule=None, standing=None), before=0)
-        key = run._trained, run._dataset, now, momenta, schedule, run._choice.name, id(run._training._held)
+        schedule = setup.pace.schedule is not None
+        key = (
+            run._trained, run._dataset, run._training._held, schedule, setup.optimizer, setup.batch_size, setup.samples,
+            setup.sampling, setup.limits, setup.seed, setup.pace.momenta, run._choice.name, setup.groups,
+        )  # fmt: skip
         for number in range(len(self._rules) - 1, -1, -1):
-            if all(a is b or a == b for a, b in zip(self._rules[number], key, strict=True)):
+            if all(a is b or (k > 2 and a == b) for k, (a, b) in enumerate(zip(self._rules[number], key, strict=True))):
                 return number
         self._rules.append(key)
         number = len(self._rules) - 1
