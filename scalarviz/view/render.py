@@ -28,7 +28,7 @@ from .cubes.scale import quantity_of
 from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
-from .micro.walk import Walk, micro_step_of, open_step, sides
+from .micro.walk import Walk, lacks_first_gradient, micro_step_of, open_step, sides, with_first_gradient
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
 from .out.files import Film, check_fps, check_picture, film_class, film_of, save
 from .out.offscreen import offscreen
@@ -127,6 +127,8 @@ def rendered(
         frame = subject.frame(state=shows.state)
         if inside is not None:  # a micro-step of the step after it
             told = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
+        elif lacks_first_gradient(subject, frame, shows.name):
+            frame = with_first_gradient(frame, open_step(subject, alone=False))
     easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
     facts = subject.source.facts
     line = pace_text or ("" if facts is None else facts.engine)
