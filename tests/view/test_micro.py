@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ from scalarviz.view.graph.layout import figure_of
 from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.beside_cubes import histogram
+from scalarviz.view.micro.beside_cubes import TALL, histogram, sentence
 from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, product_formula, product_text
 from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
@@ -412,6 +412,17 @@ def test_of_many_outputs_each_has_its_delta_beside_what_it_was():
     assert [output.value for output in whole] == pytest.approx(run.predict(run.samples()[0]).mean(axis=0), abs=1e-6)
     assert [output.delta for output in whole] == pytest.approx(run.open().gradient[-7:])
     assert not any(output.is_target for output in whole)
+
+
+@pytest.mark.parametrize("rule", [optim.Adam, optim.NAdam, optim.RMSprop])
+def test_in_a_column_no_line_of_a_sentence_is_cramped_cut_or_below_its_place(rule):
+    subject = subject_of(scene_of(run_of(4, rule=rule)))
+    walk = Walk(opened_step(subject, alone=False), subject, subject.frame())
+    for at in range(1, len(walk) + 1):
+        drawn = sentence((0.0, 0.0, 304.0, TALL), DARK, walk.micro_step_at(at).sentence).texts
+        rows = sorted({round(text.y, 3): text.size for text in drawn}.items())
+        assert all(low - high >= 1.3 * 13 for (high, _), (low, _) in pairwise(rows))
+        assert all(text.left + text.width <= 304.5 and text.y <= TALL + 12 for text in drawn)  # below it is air
 
 
 @pytest.mark.parametrize("whole_batch", [False, True])

@@ -175,7 +175,9 @@ class TimeBar:
             return
         text = loss_at(past.curve, past.newest).removeprefix("loss ")
         x, y = (float(part) for part in path[-1])
-        sketch.text(x + 8, max(min(y + 4, top + high), top + 26), text, LABEL, self.theme.text2)  # below the step's flag
+        sketch.text(
+            x + 8, max(min(y + 4, top + high), top + 26), text, LABEL, self.theme.text2
+        )  # below the step's flag
 
     def _rails(self, sketch: Sketch, plan: _Plan) -> None:
         theme, scale = self.theme, plan.scale
