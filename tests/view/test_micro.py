@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import MINUS, words
+from kit.benches import MINUS, bench_of, box_of, words
 from kit.commands import make_scene
 from kit.networks import mlp
 from kit.runs import bits
@@ -25,13 +26,14 @@ from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, GraphPanel, LossCurve
 from scalarviz.run.source import Moment
 from scalarviz.view.graph.layout import figure_of
-from scalarviz.view.ink.sketch import meet
+from scalarviz.view.ink.sketch import Path, meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.beside_cubes import TALL, histogram, sentence
 from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, product_formula, product_text
 from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import around_of
 from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.panels.registry import drawer_of
@@ -41,6 +43,7 @@ from scalarviz.view.watch.microsteps import READ, pass_seconds
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
+SIGNED = rf"[+{MINUS}]?\d+\.\d+"
 ONE, WANTED = np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.5, 0.9])
 
 
@@ -393,6 +396,25 @@ def test_a_picture_of_a_micro_step_leaves_the_run_as_it_was_and_one_that_there_i
     with pytest.raises(InputError, match=r"Run.*recording"):
         sv.render({"a": np.eye(3)}, inside=1)
     assert bits(run) == before
+
+
+@pytest.mark.parametrize("hidden", [(), (4,)])
+def test_where_a_cube_was_before_its_update_is_drawn_over_no_number(hidden):
+    bench = bench_of(scene_of(run_of(*hidden)))
+    with offscreen():
+        told = micro_step_of(bench.subject, bench.subject.frame(), -1, whole_batch=True)
+        bench.inside.show(told, animated=False)
+        bench.update(told.frame)
+        drawn = bench.sketches
+        numbers = [box_of(text) for sketch in drawn for text in sketch.texts if re.fullmatch(SIGNED, text.text)]
+        edges = [one.points for sketch in drawn if sketch.over for one in sketch.shapes
+                 if isinstance(one, Path) and one.width == 1.0]  # fmt: skip
+        parts = [np.linspace(a, b, 60) for path in edges for a, b in pairwise(path)]
+        points = np.concatenate(parts)
+        assert len(edges) >= 12
+        for left, top, right, low in numbers:
+            inside = (points > (left, top + 3)).all(axis=1) & (points < (right, low - 3)).all(axis=1)
+            assert not inside.any()
 
 
 def test_of_many_outputs_each_has_its_delta_beside_what_it_was():
