@@ -30,7 +30,7 @@ from .layer import FewFlow, Outcome, outcome_size
 from .placer import Marks, Notes, Placer
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # pixels of the flow around a single layer
-_CHIPS_WIDE, _CUBE_WIDE = 300.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
+_CHIPS_WIDE, _CUBE_WIDE = 316.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
 
 
 class Scenery:
