@@ -435,6 +435,22 @@ def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
         assert hand.view.worker.latest is frame
 
 
+ENTRY = re.compile(r"mean of many steps|(all )?[\d,]+ [a-z ]+?( a step)?|no step yet|(test )?accuracy [\d.]+ %|test")
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", ["xor", "uinn", "playground", "rgb", "expression"])
+def test_the_legend_of_a_loss_curve_has_plain_words_that_stand_alone(name):
+    with (scene := make_scene(name)).run:
+        for steps in (0, 60):
+            scene.run.step(steps)
+            bench = bench_of(scene, (1920, 1080))
+            found = [text.text for sketch in bench.side.drawn("loss") for text in sketch.texts]
+            entries = [text for text in found if re.search("[a-z]{2}", text) and text not in ("loss", "log", "linear")]
+            assert entries
+            assert [text for text in entries if not ENTRY.fullmatch(text)] == []
+
+
 # ---- the time bar
 
 BAR = (24.0, 572.0, 888.0, 92.0)

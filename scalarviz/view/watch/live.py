@@ -37,7 +37,7 @@ from ..shown.subject import Forecast, Subject, scene_subject
 from ..workbench import Workbench
 from .actions import BY_NAME, GESTURES, ActionContext, bottom_line
 from .desk import Desk
-from .playback import Playback
+from .playback import Playback, speed_of
 from .travels import stopped_by
 from .viewer import Viewer
 
@@ -231,15 +231,15 @@ class LiveView(Viewer):
 
     def pace(self, frame: Frame) -> list[str]:
         """Return pace, steps a second (measured and possible; when paused only possible), frames a second, engine."""
-        parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
+        parts = [self.playback.text(), COMPILING if self._compiling else f"up to {speed_of(self._full_speed)} steps/s"]
         past = self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
         if past and self.playback.running:
-            parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
+            parts = [past, self.playback.text(), f"plays {speed_of(seen)} steps/s"]
         elif past:
             parts = [past]
         elif self.playback.running and not self._compiling and seen:
-            parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
+            parts[1] = f"{speed_of(seen)} of {speed_of(max(seen, self._full_speed))} steps/s"
         if self.playback.running:
             frames = self.frames.value
             parts.append(f"{frames:.{0 if frames >= 2 else 1}f} frames/s")
