@@ -423,9 +423,12 @@ class Inside:
     @property
     def reached(self) -> Mapping[str, Bools] | None:
         """Masks of the numbers that the forward pass has reached, by row, but for sums below the chip of a delta."""
-        step, flow, boxes = self.micro_step, self._bench.scenery.flow, self._parts()[1]
-        if step is None or step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
-            return None if step is None else step.reached
+        step, flow = self.micro_step, self._bench.scenery.flow
+        if step is None:  # then the places inside a step are not needed: they take longer than all else of a key
+            return None
+        boxes = self._parts()[1]
+        if step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
+            return step.reached
         return {**step.reached, self._sums: step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
 
     @property

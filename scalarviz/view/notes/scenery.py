@@ -59,6 +59,7 @@ class Scenery:
         self._numbers = partial(CubeValues, layout, project=project, moved=moved, window=window)
         single = is_single(subject, layout)
         self._notes: list[Notes] = []
+        self._places: dict[bool, CubeValues] = {}  # of numbers with and without an exponent
         self.flow: FewFlow | None = None
         self.below = True  # whether the outcome of a single layer is below it
         if single:
@@ -94,7 +95,10 @@ class Scenery:
     def change(self, theme: Theme, quantity: str) -> None:
         """Change theme and quantity."""
         self._theme, self._quantity = theme, quantity
-        self.values = self._numbers(theme, decades=quantity not in PLAIN)  # places of the numbers
+        decades = quantity not in PLAIN
+        if decades not in self._places:
+            self._places[decades] = self._numbers(theme, decades=decades)
+        self.values, self.values.theme = self._places[decades], theme  # places of the numbers
         self._write()
 
     def _write(self) -> None:
