@@ -340,9 +340,16 @@ class Inside:
             span, large = range(plate.start, plate.start + plate.size), min(face_room(plate, bench.project)) > _MARKED
             for index in (k for k in span if change[k] > 0) if large else ():
                 up = float(bench.slab.atlas.lift[index])
-                ring = bench.project(plate.corners_of(index - plate.start)[4:])[[0, 1, 3, 2, 0]]
-                near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of a risen cube, the visible edge on its side
-                sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
+                ring = bench.project(plate.corners_of(index - plate.start)[4:])
+                order = np.argsort(ring[:, 1])
+                edge = ring[order[-2:]]  # of a risen cube, the visible edge on its side
+                if (
+                    up <= 0
+                ):  # of a sunk one, the far edge and what it sank: nothing crosses its face or a cube before it
+                    far = sorted(order[:2], key=lambda k: ring[k, 0])
+                    now = self._face(plate, index)
+                    edge = np.array([now[far[0]], *ring[far], now[far[1]]])
+                sketch.polyline(edge, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
                 face = self._face(plate, index)
                 before = bench.project(plate.corners_of(index - plate.start)[4:])
@@ -350,7 +357,7 @@ class Inside:
                 places = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
                 if not large:  # beside its plate, with a line to its square
                     sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
-                    places = self._beside(face, np.array([self._face(plate, end)[0] for end in (span[0], span[-1])]))
+                    places = self._beside(face, plate)
                 free = [(u, v) for u, v in places if all(max(abs(u - a), abs(v - b)) > _RANK for a, b in ranked)]
                 if free:
                     ranked.append(free[0])
@@ -363,15 +370,24 @@ class Inside:
                     sketch.text(x, y + 4.5, rank, LABEL, ink, bold=True, anchor="middle")
         return sketch
 
-    def _beside(self, face: Floats, ends: Floats) -> list[tuple[float, float]]:
-        """Return places for the disc of a small face: beside its plate, whose `ends` are given, and on no word."""
-        (x, y), out, wide = face.mean(axis=0), _RANK + 4, self._bench.size[0]
-        sides = sorted((ends[:, 0].max() + out, ends[:, 0].min() - out), key=lambda side: abs(side - x))
+    def _beside(self, face: Floats, own: Plate) -> list[tuple[float, float]]:
+        """Return places for the disc of a small face: beside its plate, on no word and, if possible, on no plate."""
+        corners = {plate.name: self._bench.project(plate.corners) for plate in self._bench.layout.plates}
+        (x, y), half, wide, plates = face.mean(axis=0), _RANK / 2, self._bench.size[0], list[Box]()
+        for at in corners.values():
+            (left, top), (across, down) = at.min(axis=0).tolist(), np.ptp(at, axis=0).tolist()
+            plates.append((left, top, across, down))
+        ends = corners[own.name][:, 0]
+        sides = sorted((ends.max() + half + 4, ends.min() - half - 4), key=lambda side: abs(side - x))
         places = [(float(side), float(y + k * (_RANK + 2))) for k in (0, 1, -1, 2, -2) for side in sides]
-        half = _RANK / 2
         places = [(u, v) for u, v in places if half <= u <= wide - half]
-        free = [(u, v) for u, v in places if not any(meet((u - half, v - half, _RANK, _RANK), w) for w in self._words)]
-        return [(u - 2, v - 4) for u, v in free or places]
+        for taken in ([*self._words, *plates], self._words):
+            free = [
+                (u, v) for u, v in places if not any(meet((u - half, v - half, _RANK, _RANK), box) for box in taken)
+            ]
+            if free:
+                return [(u - 2, v - 4) for u, v in free]
+        return [(u - 2, v - 4) for u, v in places]
 
     # ---- numbers
 
@@ -407,9 +423,12 @@ class Inside:
     @property
     def reached(self) -> Mapping[str, Bools] | None:
         """Masks of the numbers that the forward pass has reached, by row, but for sums below the chip of a delta."""
-        step, flow, boxes = self.micro_step, self._bench.scenery.flow, self._parts()[1]
-        if step is None or step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
-            return None if step is None else step.reached
+        step, flow = self.micro_step, self._bench.scenery.flow
+        if step is None:  # then the places inside a step are not needed: they take longer than all else of a key
+            return None
+        boxes = self._parts()[1]
+        if step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
+            return step.reached
         return {**step.reached, self._sums: step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
 
     @property

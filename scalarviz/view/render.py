@@ -28,7 +28,7 @@ from .cubes.scale import quantity_of
 from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
-from .micro.walk import Walk, micro_step_of, open_step, sides
+from .micro.walk import Walk, lacks_first_gradient, micro_step_of, open_step, sides, with_first_gradient
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
 from .out.files import Film, check_fps, check_picture, film_class, film_of, save
 from .out.offscreen import offscreen
@@ -37,7 +37,7 @@ from .short_film import SECONDS, ShortFilm, Stage
 from .shown.subject import at_step, subject_of
 from .walls.runs import check_plain, runs_of
 from .watch.microsteps import pass_seconds
-from .watch.playback import DURATION, FPS, pace, steps_a_frame
+from .watch.playback import DURATION, FPS, pace, speed_of, steps_a_frame
 
 
 def render(
@@ -127,6 +127,8 @@ def rendered(
         frame = subject.frame(state=shows.state)
         if inside is not None:  # a micro-step of the step after it
             told = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
+        elif lacks_first_gradient(subject, frame, shows.name):
+            frame = with_first_gradient(frame, open_step(subject, alone=False))
     easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
     facts = subject.source.facts
     line = pace_text or ("" if facts is None else facts.engine)
@@ -413,12 +415,12 @@ def words_of_record(source: Played) -> str:
 
 def _pace_text(run: Run, pace: float, fps: int) -> str:
     shown, possible = pace * fps, full_speed(run)
-    rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
+    rate = speed_of(shown)
     if shown <= possible:
-        speed = f"{rate} of {possible:,.0f} steps/s"
+        speed = f"{rate} of {speed_of(possible)} steps/s"
     else:  # a film is no slower than its plan, however long it took to compute
-        speed = f"{rate} steps/s, computed at {possible:,.0f} steps/s"
-    a_frame = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}"
+        speed = f"{rate} steps/s, computed at {speed_of(possible)} steps/s"
+    a_frame = speed_of(pace)
     return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -15,11 +16,12 @@ from ..run.core.frame import Frame
 from ..run.opened import captions
 from ..run.opened.captions import Caption, gap_of
 from ..run.opened.digits import digits_of
+from ..run.questions.ranges import weight_extent
 from ..run.scene.scene import Story, weights_text
 from ..run.source import Moment
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.sketch import Box, Sketch
-from .ink.text import loss_text, measure
+from .ink.text import loss_text, measure, short
 from .ink.theme import Theme, hue
 from .ink.widgets import caption_lines
 from .micro import beside_cubes
@@ -110,6 +112,7 @@ class ShortFilm:
     def __init__(self, stage: Stage, run: Run, story: Story | None) -> None:
         self.stage, self._run = stage, run
         self._bench, self._subject = stage.bench, stage.bench.subject
+        self._reach = math.inf
         self._claim = None if story is None else story.claim
 
     # ---- beats
@@ -120,7 +123,7 @@ class ShortFilm:
         stage.arrange(learnt=True)
         self._hold(reel, "purpose", self._subject.purpose or f"{weights_text(count)} They train.", stopped)
         stage.arrange(learnt=False)
-        stage.beside = self._legend()
+        stage.beside, self._reach = self._legend(), weight_extent(self._subject.frame().values)
         which = "The cube is the weight" if count == 1 else "Each cube is one weight"
         self._hold(reel, "cubes", f"{which}, a number that training will change.", stopped)
         with suppress(ScalarvizError):  # a run without a step to open has no such beats
@@ -152,9 +155,12 @@ class ShortFilm:
         samples = 1 if facts is None else facts.batch_size
         self.stage.count(run.steps, run.loss)
         who = "it moves" if run.n_weights == 1 else f"all {run.n_weights:,} weights move"
+        whose = f"{samples:,} {noun(self._subject, samples)} at once"
         if samples == 1:
-            return f"Now {who} at every step, for one {noun(self._subject)} after another."
-        return f"Now {who} at every step, for {samples:,} {noun(self._subject, samples)} at once."
+            whose = f"one {noun(self._subject)} after another"
+        reach = self._bench.colouring.least  # the weights of the whole run, which grow beyond those of the beats before
+        scale = f" The brightest colours now mean ±{short(reach)}." if reach > 1.1 * self._reach else ""
+        return f"Now {who} at every step, for {whose}.{scale}"
 
     def ending(self, reel: Reel) -> None:
         """Film what was learnt."""

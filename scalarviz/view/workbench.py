@@ -25,7 +25,7 @@ from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.looks import LOOKS
 from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
-from .ink.boxes import MARGIN, STAGE, Places, arrange, at_the_edge, check_size, narrowed, over_column, uncovered
+from .ink.boxes import GROUND, MARGIN, STAGE, Places, arrange, at_the_edge, check_size, narrowed, over_column, uncovered
 from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
@@ -309,7 +309,7 @@ class Workbench:
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
         asked, staged = self.side.ground.shows_all, any(panel.place == "above" for panel in self.subject.panels)
-        cubes = 0.0 if asked else max(least_width(self.subject), STAGE * (opened and staged))
+        cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * (opened and staged))
         for at_end in (panels and not asked and not self.controls.open, False):
             self.side.put_at_end(there=at_end)
             wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 
 import pytest
 
@@ -124,8 +125,11 @@ def test_every_text_can_be_read_and_is_true(view):
             wrong += [f"{size}: {text.text!r} lies over {other.text!r} at {box}" for other in over]
             if text.size < SMALLEST:
                 wrong.append(f"{size}: {text.text!r} is {text.size} pixels high")
+        rows = sorted((round(text.left, 1), text.y, text.size, text.text) for text in texts)
+        wrong += [f"{size}: {two[3]!r} is close below {one[3]!r}" for one, two in pairwise(rows)
+                  if one[0] == two[0] and two[1] - one[1] < 1.2 * min(one[2], two[2])]  # fmt: skip
         for line in lines(texts):
-            left, equals, right = line.rpartition(" = ")
+            left, equals, right = line.removeprefix("= ").rpartition(" = ")
             of, to = value_of(left.rpartition(" = ")[2]), value_of(right)
             # goes on from the row above: test_inspector and test_why have the whole of it
             if line.startswith("   ") or re.match(r"[+\N{MINUS SIGN}/] ", line):

@@ -20,6 +20,7 @@ from kit.commands import SCENES, make_scene
 from kit.runs import bits, make_run
 from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
+from scalarviz.run.questions.ranges import weight_extent
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step, sides
@@ -109,6 +110,8 @@ def test_a_short_film_says_the_purpose_one_weight_the_batch_and_the_result_each_
     assert move is None or move[0] in beats[-3]
     many = before.run.source.facts.batch_size if hasattr(before.run, "source") else subject.source.facts.batch_size
     assert f" {many:,} " in beats[-2] if many > 1 else "one " in beats[-2]
+    first, bench = weight_extent(subject.frame().values), frames[-1][2]
+    assert ("brightest colours now mean" in beats[-2]) == (bench.colouring.least > 1.1 * first)
 
 
 @pytest.mark.ci

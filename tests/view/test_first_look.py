@@ -93,6 +93,13 @@ def beside(bench):
     return set() if bench.scenery.flow is None else set(bench.scenery.flow.rows.columns)
 
 
+@pytest.mark.parametrize("width", [560, 570, 600, 640])
+def test_one_weight_and_its_bowl_stand_side_by_side_in_a_small_window(width):
+    bench = bench_of(make_scene("neuron"), (width, 3 * width // 4), keys=(("Space", "run"),))
+    assert beside(bench) >= RESULT
+    assert "loss over weights" in there(bench)
+
+
 @pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (375, 812)])
 def test_cubes_fill_most_of_the_smaller_side_of_their_stage(scene, size):
     if len(scene.run.values) > SMALL:

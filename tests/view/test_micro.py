@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.benches import MINUS, words
+from kit.benches import MINUS, bench_of, box_of, words
 from kit.commands import make_scene
 from kit.networks import mlp
 from kit.runs import bits
@@ -24,14 +25,16 @@ from scalarviz.run import Scene
 from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, GraphPanel, LossCurve
 from scalarviz.run.source import Moment
+from scalarviz.view import inside
 from scalarviz.view.graph.layout import figure_of
-from scalarviz.view.ink.sketch import meet
+from scalarviz.view.ink.sketch import Path, meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.beside_cubes import histogram
+from scalarviz.view.micro.beside_cubes import TALL, histogram, sentence
 from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, product_formula, product_text
 from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import around_of
 from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.panels.registry import drawer_of
@@ -41,6 +44,7 @@ from scalarviz.view.watch.microsteps import READ, pass_seconds
 
 pytestmark = pytest.mark.gl
 X = np.random.default_rng(0).random((64, 3))
+SIGNED = rf"[+{MINUS}]?\d+\.\d+"
 ONE, WANTED = np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.5, 0.9])
 
 
@@ -395,6 +399,33 @@ def test_a_picture_of_a_micro_step_leaves_the_run_as_it_was_and_one_that_there_i
     assert bits(run) == before
 
 
+def test_a_key_at_rest_makes_nothing_of_an_opened_step(hand, monkeypatch):
+    """That took longer than all else that a look changes."""
+    monkeypatch.setattr(inside, "CubeTexts", None)
+    for key in "lcwguj":
+        hand.key(key)
+        hand.picture()
+
+
+@pytest.mark.parametrize("hidden", [(), (4,)])
+def test_where_a_cube_was_before_its_update_is_drawn_over_no_number(hidden):
+    bench = bench_of(scene_of(run_of(*hidden)))
+    with offscreen():
+        told = micro_step_of(bench.subject, bench.subject.frame(), -1, whole_batch=True)
+        bench.inside.show(told, animated=False)
+        bench.update(told.frame)
+        drawn = bench.sketches
+        numbers = [box_of(text) for sketch in drawn for text in sketch.texts if re.fullmatch(SIGNED, text.text)]
+        edges = [one.points for sketch in drawn if sketch.over for one in sketch.shapes
+                 if isinstance(one, Path) and one.width == 1.0]  # fmt: skip
+        parts = [np.linspace(a, b, 60) for path in edges for a, b in pairwise(path)]
+        points = np.concatenate(parts)
+        assert len(edges) >= 12
+        for left, top, right, low in numbers:
+            inside = (points > (left, top + 3)).all(axis=1) & (points < (right, low - 3)).all(axis=1)
+            assert not inside.any()
+
+
 def test_of_many_outputs_each_has_its_delta_beside_what_it_was():
     """Of one sample; of a batch both are means, and none is wanted."""
     net = nn.Sequential(nn.Linear(6, 16, seed=1), nn.ReLU(), nn.Linear(16, 7, seed=2))
@@ -412,6 +443,17 @@ def test_of_many_outputs_each_has_its_delta_beside_what_it_was():
     assert [output.value for output in whole] == pytest.approx(run.predict(run.samples()[0]).mean(axis=0), abs=1e-6)
     assert [output.delta for output in whole] == pytest.approx(run.open().gradient[-7:])
     assert not any(output.is_target for output in whole)
+
+
+@pytest.mark.parametrize("rule", [optim.Adam, optim.NAdam, optim.RMSprop])
+def test_in_a_column_no_line_of_a_sentence_is_cramped_cut_or_below_its_place(rule):
+    subject = subject_of(scene_of(run_of(4, rule=rule)))
+    walk = Walk(opened_step(subject, alone=False), subject, subject.frame())
+    for at in range(1, len(walk) + 1):
+        drawn = sentence((0.0, 0.0, 304.0, TALL), DARK, walk.micro_step_at(at).sentence).texts
+        rows = sorted({round(text.y, 3): text.size for text in drawn}.items())
+        assert all(low - high >= 1.3 * 13 for (high, _), (low, _) in pairwise(rows))
+        assert all(text.left + text.width <= 304.5 and text.y <= TALL + 12 for text in drawn)  # below it is air
 
 
 @pytest.mark.parametrize("whole_batch", [False, True])

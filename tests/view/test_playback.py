@@ -435,6 +435,22 @@ def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
         assert hand.view.worker.latest is frame
 
 
+ENTRY = re.compile(r"mean of many steps|(all )?[\d,]+ [a-z ]+?( a step)?|no step yet|(test )?accuracy [\d.]+ %|test")
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", ["xor", "uinn", "playground", "rgb", "expression"])
+def test_the_legend_of_a_loss_curve_has_plain_words_that_stand_alone(name):
+    with (scene := make_scene(name)).run:
+        for steps in (0, 60):
+            scene.run.step(steps)
+            bench = bench_of(scene, (1920, 1080))
+            found = [text.text for sketch in bench.side.drawn("loss") for text in sketch.texts]
+            entries = [text for text in found if re.search("[a-z]{2}", text) and text not in ("loss", "log", "linear")]
+            assert entries
+            assert [text for text in entries if not ENTRY.fullmatch(text)] == []
+
+
 # ---- the time bar
 
 BAR = (24.0, 572.0, 888.0, 92.0)
@@ -494,6 +510,34 @@ def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_old
     for _ in folded.branches:  # it leads to each
         seen.append(next_of(folded, seen[-1]))
     assert sorted(seen[1:]) == sorted(b.number for b in folded.branches) == [0, 2, 3, 4, 5, 6]
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 60_000), st.floats(-9, 9), st.floats(-3, 3), st.floats(0, 1), st.sampled_from((320, 500, 888)),
+       st.sampled_from((82.0, 92.0, 120.0)), st.booleans())  # fmt: skip
+@example(3000, 0.0, 1.0, 1.0, 888, 92.0, True)
+def test_no_text_of_the_time_bar_touches_another_or_the_flag_of_the_step(newest, level, rise, at, wide, high, forked):
+    bar, curve = TimeBar(DARK), curve_of(0, newest)
+    losses = np.exp(level + rise * np.linspace(0, 1, newest))
+    bar.place((24.0, 572.0, wide, high))
+    branches = (Branch(0, None, 0, newest, curve), Branch(1, 0, newest // 2, newest, current=True)) if forked else ()
+    own = past(branches, newest=newest, curve=Curve(curve.step, losses, curve.lr))
+    sketches = bar.update(SimpleNamespace(step=round(at * newest), past=own))
+    flag = next(shape for shape in reversed(sketches[-1].shapes) if isinstance(shape, Rect))
+    boxes = [(flag.x, flag.y, flag.x + flag.width, flag.y + flag.height)]
+    boxes += [box_of(text) for text in texts(sketches[:-1])]
+    assert not any(overlap(one, other) for k, one in enumerate(boxes) for other in boxes[:k])
+
+
+def test_every_branch_that_was_left_keeps_its_dashed_curve():
+    bar, lines = TimeBar(DARK), []
+    bar.place(BAR)
+    for left in range(1, 4):
+        begun = [Branch(k, k - 1 if k else None, 0, 2000 + k, curve_of(0, 2000 + k)) for k in range(left)]
+        own = past((*begun, Branch(left, left - 1, 0, 3000, current=True)))
+        drawn = bar.update(SimpleNamespace(step=9, past=own))[0].shapes
+        lines.append(sum(isinstance(line, Lines) and line.width == 1.6 for line in drawn))
+    assert lines == [1, 2, 3]
 
 
 def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():

@@ -163,7 +163,23 @@ def test_the_range_is_of_the_first_numbers_not_of_there_being_none():
             hand.key(key)
             hand.do("step")
             colouring = hand.view.bench.colouring
-            assert colouring.range.high == extent(colouring.flat) < 0.5
+            assert colouring.range.high == pytest.approx(extent(colouring.flat), rel=1e-6)
+            assert colouring.range.high < 0.5
+
+
+def test_before_the_first_step_cubes_show_the_gradients_of_that_step():
+    still = sv.view.picture(run(steps=0), SIZE, quantity="|gradient|").svg
+    with live_hand(make_colour_scene(run(steps=0))) as hand:
+        hand.view.set_weight(4, 0.9)
+        hand.do("show_gradients")
+        colouring, before, stated = hand.view.bench.colouring, hand.view.bench.colouring.flat, hand.words()
+        for text in (still, " ".join(stated)):
+            assert "not computed yet" not in text
+            assert "next step" in text
+        assert not hand.view.notice()
+        hand.do("step")
+        np.testing.assert_allclose(before, colouring.flat, rtol=1e-5)
+        assert "next step" not in " ".join(hand.words())
 
 
 # ---- Every mark that a cube shows has an entry below the legends, and none has one that no cube shows

@@ -263,6 +263,22 @@ def test_a_term_that_is_clicked_is_shown_and_a_click_on_the_history_goes_there(h
     assert (record.steps[0], record.steps[-1]) == (0, 100)  # what is still to come is drawn as well
 
 
+def test_the_curve_of_a_weight_begins_before_edits_of_the_first_step_and_stays(hand):
+    hand.do("first")
+    selected(hand)
+    before = float(hand.settled(6).values[4])
+    for value in (0.9, 0.5, -0.25):
+        hand.view.set_weight(4, value)
+        hand.settled(8)
+        moved = hand.inspector.moved(hand.view.shown)
+        assert (moved.values[0], moved.values[-1]) == (before, np.float32(value))
+    hand.do("step")
+    hand.settled(8)
+    moved = hand.inspector.moved(hand.view.shown)
+    assert hand.inspector.record[1].steps.tolist() == [0, 1]
+    assert (moved.steps.min(), moved.steps.max(), moved.values[0]) == (0, 1, before)
+
+
 def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_back(hand):
     selected(hand)
     for move in (

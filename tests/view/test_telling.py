@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -276,9 +277,20 @@ def test_without_kernels_step_0_is_shown_at_once_and_the_run_begins_when_they_ar
     assert COMPILING in " ".join(said(cold.bench))
     cold.until(lambda: cold.run.steps > 20, 60.0)
     cold.until(lambda: COMPILING not in " ".join(said(cold.bench)))
-    told = re.search(r" of ([\d,]+) steps/s", cold.view.pace_text())
-    assert 0.5 < int(told[1].replace(",", "")) / full_speed(cold.run) < 2  # it is measured more than once
+    told = re.search(r"([\d.,]+) of ([\d,]+) steps/s", cold.view.pace_text())
+    assert float(told[1].replace(",", "")) > 0
+    assert 0.5 < int(told[2].replace(",", "")) / full_speed(cold.run) < 2  # it is measured more than once
     assert cold.view.worker.log == []
+
+
+def test_no_speed_reads_0_however_slow_it_is():
+    with live_hand(make_colour_scene(make_colour_run(), ()), steps=10**6, playing=True) as hand:
+        for now, best in ((0.004, 0.03), (0.4, 2831291.0), (9.7, 20.0), (31.0, 100.0)):
+            hand.view._full_speed, hand.view._steps = best, SimpleNamespace(value=now, mark=lambda step: None)
+            (said,) = (part for part in hand.view.pace(hand.view.shown) if "steps/s" in part)
+            first, last = (float(part.replace(",", "")) for part in re.findall(r"[\d.,]+", said))
+            assert first == pytest.approx(now, rel=0.05)
+            assert last == pytest.approx(best, rel=0.05)
 
 
 def test_a_window_that_is_closed_while_kernels_compile_ends_at_once(cold):

@@ -140,6 +140,18 @@ def test_no_text_lies_on_another_whatever_is_typed(scene, size, word):
     assert not any(overlap(a, b, 1) for a, b in combinations(boxes, 2))
 
 
+@pytest.mark.parametrize("height", [690, 800])
+@pytest.mark.parametrize("word", ["olivia", "wmwmwm", "lilili"])
+def test_letters_beside_a_map_are_apart_and_the_chosen_one_stands_there(scene, height, word):
+    letters = [text for text in texts(shown(scene, (1280, height), word=word).sketches) if text.size == 12]
+    assert {text.text for text in letters if text.bold} == {word[5]}
+    for one, other in combinations(letters, 2):
+        high = abs(one.y - other.y) >= 9.5
+        assert high or max(one.left, other.left) >= min(one.left + one.width, other.left + other.width)
+        if round(one.left + one.width / 2, 1) == round(other.left + other.width / 2, 1):
+            assert high
+
+
 def test_several_layers_and_narrow_pictures_are_not_spread(scene, build):
     for bench in (shown(build(layers=2)), shown(scene, (720, 1280))):
         assert (bench.spread, "reads olivia" in said(bench)) == (False, True)

@@ -40,6 +40,7 @@ BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 ABOUT = 3
 """Worth of a scene's main panel: if only one panel has room, it is this one."""
 _ASIDE = (180.0, 0.31)  # a small panel beside the cubes: least width, share of the picture's width
+_NARROWEST = 150.0  # its width where cubes need the room
 _ASIDE_WIDE = 0.5  # share of a wide panel
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SMALL_COLUMN_FROM = 450  # least logical height of a picture with all panels small beside the cubes
@@ -157,7 +158,7 @@ def arrange(
     elif panels := _block(wanted, width, height, height - top - below - MARGIN):
         bottom = min(box[1] for box in panels.values()) - GAP
     elif wide >= high:
-        panels = _beside_cubes(wanted, width, height, top, presenter)
+        panels = _beside_cubes(wanted, width, height, top, presenter, cubes)
         panels, asked = {name: box for name, box in panels.items() if box[0] - 16 >= cubes}, panels
         edge = min((box[0] for box in panels.values()), default=width)
     foremost = min((box[0] for box in (panels or asked).values()), default=MARGIN)
@@ -189,7 +190,7 @@ def _enlarged(times: float, *, room: bool) -> float:
 
 
 def _beside_cubes(
-    wanted: Sequence[WantedPanel], width: float, height: float, top: float, presenter: bool
+    wanted: Sequence[WantedPanel], width: float, height: float, top: float, presenter: bool, cubes: float
 ) -> dict[str, Box]:
     """Return the box of the scene's main panel beside the cubes, as high as the room below the HUD; empty without room.
 
@@ -200,6 +201,7 @@ def _beside_cubes(
     high = height - top - MARGIN
     about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
     own = max(_ASIDE[0], (_ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]) * width)
+    own = min(own, max(_NARROWEST, width - MARGIN - 16 - cubes))
     if about is not None:
         return {about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), high))}
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,11 +24,12 @@ from .walk import BINS
 
 SENTENCE, LOW, TALL_LINE = 72.0, 46.0, 102.0
 """Heights of caption and line; of two rows of the line alone; and of a line with numbers below the letters."""
-TALL = TALL_LINE + 72.0
+TALL = TALL_LINE + 112.0
 """Height of caption and line in a column."""
 ROW = 22.0
 """Height of the row with name and formulas below a caption."""
 _SIZES = (20, 18, 16, 15, 14, 13)
+_PITCH = 18.0  # between two lines of small type
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
 
@@ -68,7 +70,7 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
         _line(sketch, box, theme, said)
         return sketch
     used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text)
-    top = y + height - ROW if height < TALL else y + used + 4
+    top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
         _line(sketch, (x, top, rest, y + height - top), theme, said)
     return sketch
@@ -99,14 +101,15 @@ def _line(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
     if tall and said.formulas and not (chosen and chosen[2]):
         letters = said.formulas[0].letters
         size = next((k for k in _SIZES[2:] if not dense and measure(letters, k) <= room), LABEL)
-        sketch.text(start, baseline, letters, size, theme.text3)
-        baseline += 22 if chosen else 15 if dense else 19
+        if measure(letters, size) <= room:
+            sketch.text(start, baseline, letters, size, theme.text3)
+            baseline += 22 if chosen else 19
         short = replace(short, letters="") if short is not None and short.letters == letters else short
     halves = _halves(said.formulas[0].numbers if said.formulas else ())
     fits = max(_width([half], LABEL, False) for half in halves) <= room
-    if chosen is None and fits and baseline + 16 <= y + height + 20 * tall:
+    if chosen is None and fits and baseline + _PITCH <= y + height + 20 * tall:
         for k, half in enumerate(halves):
-            _formulas(sketch, (start, baseline + 15 * k), theme, [half], LABEL, False)
+            _formulas(sketch, (start, baseline + _PITCH * k), theme, [half], LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
@@ -128,12 +131,13 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
     if height >= TALL_LINE and meaning != said.meaning:
-        lines = [some for part in equations for some in wrapped(part, width)]
+        lines = [some for part in equations for some in _broken(part, width)]
         if not 2 < len(lines) <= 4:
-            lines = next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
-        for k, words in enumerate(lines, start=1):
-            sketch.text(x, line + 15 * k, words, LABEL, theme.text3)
-        return line + 15 * len(lines) + (15 if len(lines) > 2 else 23)
+            lines = next((way for words in meanings if len(way := _broken(words, width)) <= 2), [])
+        for words in lines:
+            line += _PITCH + 6 * (words != lines[0] and re.match(r"\S+ =", words) is not None)  # air between equations
+            sketch.text(x, line, words, LABEL, theme.text3)
+        return line + 24
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     if low:
         return line
@@ -143,6 +147,15 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     for k, part in enumerate(others):
         sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3)
     return line + 25
+
+
+def _broken(equation: str, width: float) -> list[str]:
+    """Return an equation in lines, broken before "=" if possible."""
+    lines = [""]
+    for part in re.split(" (?==)", equation):
+        joined = f"{lines[-1]} {part}".strip()
+        lines[-1:] = [joined] if measure(joined, LABEL) <= width else [lines[-1], part]
+    return [some for line in lines for some in wrapped(line, width)]
 
 
 def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:

@@ -584,6 +584,18 @@ def open_step(subject: Subject, *, alone: bool) -> Opened:
     return source.run.open(sample=sample)
 
 
+def lacks_first_gradient(subject: Subject, frame: Frame, quantity: str) -> bool:
+    """Return whether cubes show gradients before the first step; the coming step has them (`with_first_gradient`)."""
+    return "gradient" in quantity and subject.source.can.open and not (frame.step or frame.computed.any())
+
+
+def with_first_gradient(frame: Frame, opened: Walked) -> Frame:
+    """Return the frame of step 0 with the gradient of the coming step."""
+    computed = np.arange(len(frame.values)) < sum(t.size for t in opened.tensors if not t.buffer)
+    gradient = opened.gradient.astype(frame.gradient.dtype)
+    return replace(frame, gradient=gradient, computed=computed, moved=frame.known("update"))
+
+
 def _cells(values: Floats) -> tuple[str, ...]:
     return tuple("" if v != v else delta_text(float(v)) for v in values)
 

@@ -30,7 +30,7 @@ from .layer import FewFlow, Outcome, outcome_size
 from .placer import Marks, Notes, Placer
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # pixels of the flow around a single layer
-_CHIPS_WIDE, _CUBE_WIDE = 300.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
+_CHIPS_WIDE, _CUBE_WIDE = 316.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
 
 
 class Scenery:
@@ -59,6 +59,7 @@ class Scenery:
         self._numbers = partial(CubeValues, layout, project=project, moved=moved, window=window)
         single = is_single(subject, layout)
         self._notes: list[Notes] = []
+        self._places: dict[bool, CubeValues] = {}  # of numbers with and without an exponent
         self.flow: FewFlow | None = None
         self.below = True  # whether the outcome of a single layer is below it
         if single:
@@ -94,7 +95,10 @@ class Scenery:
     def change(self, theme: Theme, quantity: str) -> None:
         """Change theme and quantity."""
         self._theme, self._quantity = theme, quantity
-        self.values = self._numbers(theme, decades=quantity not in PLAIN)  # places of the numbers
+        decades = quantity not in PLAIN
+        if decades not in self._places:
+            self._places[decades] = self._numbers(theme, decades=decades)
+        self.values, self.values.theme = self._places[decades], theme  # places of the numbers
         self._write()
 
     def _write(self) -> None:

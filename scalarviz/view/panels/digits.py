@@ -13,7 +13,7 @@ from ...run.edits import AddSamples
 from ...run.panels import DigitBoard, DigitPad
 from ...run.source import Moment
 from ..ink.boxes import LABEL
-from ..ink.sketch import Box, Cached, Sketch, contains, rgba
+from ..ink.sketch import Box, Sketch, contains, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, get_map, mixed
 from ..ink.widgets import wrapped
@@ -54,7 +54,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         chosen = np.sort(np.concatenate([np.flatnonzero(labels == k)[:SHOWN] for k in range(CLASSES)]))
         self.inputs, self.labels = np.asarray(panel.inputs)[chosen], labels[chosen]
         self._border = max(1, round(panel.side[0] / 8))  # so that a frame is about three pixels on screen
-        self._atlas = Cached[NDArray[np.uint8]]()
+        self._atlases: dict[str, NDArray[np.uint8]] = {}  # by theme
         self._place, self._start, self._goal = (np.zeros((len(chosen), 3), np.float32) for _ in range(3))
         self._age = np.full(len(chosen), EASE)
         self._read: NDArray[np.integer] = self.labels  # predicted classes at a frame
@@ -157,8 +157,9 @@ class BoardDrawer(Drawer[DigitBoard]):
         size = self._tile_size * self._place[order, 2:]
         rects = np.concatenate([self._place[order, :2] - size / 2, size], axis=1)
         cells = np.stack([order / tiles, wrong[order] / 2, np.full(tiles, 1 / tiles), np.full(tiles, 0.5)], axis=1)
-        atlas = self._atlas.get((theme,), lambda: _atlas(self.inputs, self._side, self._border, theme))
-        sketch.sprites(rects, cells, atlas)
+        if theme.name not in self._atlases:
+            self._atlases[theme.name] = _atlas(self.inputs, self._side, self._border, theme)
+        sketch.sprites(rects, cells, self._atlases[theme.name])
         return sketch
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:

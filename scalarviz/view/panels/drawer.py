@@ -523,7 +523,8 @@ def gradient_words(subject: Subject, frame: Frame) -> str:
     batch = batch_of(subject)
     if batch is None or not frame.computed.any():
         return ""
-    return f"{batch}, {BEFORE}" if frame.edited else str(batch)
+    moment = "next step" if frame.step == 0 else BEFORE if frame.edited else ""
+    return ", ".join(filter(None, (str(batch), moment)))
 
 
 def quantity_words(quantity: str, subject: Subject, frame: Frame) -> str:

@@ -359,7 +359,7 @@ class LossDrawer(Drawer[LossCurve]):
         noisy, label = facts is not None and not facts.whole and len(curve.step) * SHARE >= 1, self._label(frame)
         batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
         each = label if noisy and batch > 1 else ""  # single samples differ too much: they would be a grey area
-        said = "mean of many steps" if each else f"{label}, mean of many" if noisy else label
+        said = "mean of many steps" if noisy else label
         curves = [Line(said, curve.step, curve.loss, noisy=noisy, each=each)]
         if self.panel.test is not None and self._measured and (self.ground.shows_all or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))

@@ -617,6 +617,8 @@ class LossOverDrawer(Drawer[LossOver]):
             words = ((UNKNOWN, theme.text3, False),)
         elif at.place.before is not None:
             first, second, wrong = verdict(at.place, self.panel.names, steepness(at.losses, at.place))
+            if measure(first, LABEL) > width:
+                first = f"moved by {first.rpartition(' = ')[2]}"
             ink = theme.weight[0] if wrong else theme.text1
             words = (first, theme.text2, False), (second, ink, wrong)
         right, base = x, y + height - _foot(box) + 16

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...run import Moment
 from ...run.panels import Invented, Reading, WordBoard
+from ..ink.axes import spaced
 from ..ink.boxes import BIG, LABEL
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.text import measure, short
@@ -117,7 +118,7 @@ def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, h
 
 # ---- Among the cubes.
 
-_TICK = 12.0  # type of the letters beside the maps
+_TICK, _TICK_HIGH = 12.0, 9.5  # type of the letters beside the maps, and their height with some air
 _LARGEST, _LEGIBLE = 15.0, 8.5  # pixels of a cell of a map; from where on letters stand beside them
 _BAR, _STEPS = (44.0, 7.0), 22  # of a small legend, and its colours
 _APART = 14.0  # least pixels between names of bars
@@ -162,23 +163,30 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: 
         cell = min((width - beside) / count, high / (count + below), _LARGEST)
         if cell >= _LEGIBLE:
             break
-    margin = 14 if named else 0
+    margin, names = 14 if named else 0, ("\N{BULLET}", *state.word)
     _bar(sketch, (room[0] + margin, room[1] - 8), theme, "0", "1", None)
     sketch.text(room[0] + margin, room[1] - 25, "looks at", LABEL, theme.text2)
     for h, shares in enumerate(read.attention):
         left, top = x + (h % columns) * width + margin, y + (h // columns) * height
-        for k, name in enumerate(("\N{BULLET}", *state.word)) if named else ():
+        for k in _apart([_TICK_HIGH] * count, cell, state.chosen) if named else ():
             ink, bold = (theme.text1, True) if k == state.chosen else (theme.text2, False)
-            sketch.text(left - 7, top + (k + 0.5) * cell + 4, name, _TICK, ink, bold=bold, anchor="middle")
-            if foot:
-                base = top + count * cell + 10
-                sketch.text(left + (k + 0.5) * cell, base, name, _TICK, theme.text3, anchor="middle")
+            sketch.text(left - 7, top + (k + 0.5) * cell + 4, names[k], _TICK, ink, bold=bold, anchor="middle")
+        for k in _apart([measure(name, _TICK) for name in names], cell, state.chosen) if foot else ():
+            base = top + count * cell + 10
+            sketch.text(left + (k + 0.5) * cell, base, names[k], _TICK, theme.text3, anchor="middle")
         triangle(sketch, (left, top), cell, theme, shares, state.chosen)
         title = f"head {h + 1}"
         if 2 * cell + 6 + measure(title, LABEL) <= width - margin:
             sketch.text(left - margin + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
         for k, name in enumerate((BEGINNING, *state.word)):
             sketch.spot((left - 14, top + k * cell, (k + 1) * cell + 14, cell), f"letter {h}", k, words=name)
+
+
+def _apart(sizes: Sequence[float], cell: float, chosen: int) -> list[int]:
+    """Return the letters, one a cell, that touch none of those before them; the chosen one comes first."""
+    order = sorted(range(len(sizes)), key=lambda k: k != chosen)
+    free = spaced([((k + 0.5) * cell, sizes[k]) for k in order], (-inf, inf), 0.5)
+    return [k for k, left in zip(order, free, strict=True) if left is not None]
 
 
 def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: str, cmap: Colormap | None) -> float:

@@ -593,13 +593,13 @@ class Inspector:
         history = self._history
         steps, values = np.array(history.steps, np.float64), np.array(history.values, np.float64)
         if self.record is not None:
-            (key, record), whole = self.record, slice(None)
-            if key == record_key(frame):
-                steps, values = steps[:0], values[:0]
-            elif len(steps):  # the run went on since, perhaps on another branch
-                whole = slice(0, int(np.searchsorted(record.steps, steps[0])))
-            steps = np.concatenate([record.steps[whole], steps])
-            values = np.concatenate([record.values[whole], values])
+            key, record = self.record
+            if key == record_key(frame):  # it has one value a step; the one before edits of its first step was seen
+                first = steps == record.steps[0]
+                steps, values = np.append(steps[first], record.steps), np.append(values[first], record.values)
+            else:  # the run went on since, perhaps on another branch
+                whole = slice(0, int(np.searchsorted(record.steps, steps[0]))) if len(steps) else slice(None)
+                steps, values = np.append(record.steps[whole], steps), np.append(record.values[whole], values)
         return Moved(steps, values, frame.step, float(frame.values[self.index]))
 
     def sketch(

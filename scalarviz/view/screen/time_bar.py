@@ -175,7 +175,9 @@ class TimeBar:
             return
         text = loss_at(past.curve, past.newest).removeprefix("loss ")
         x, y = (float(part) for part in path[-1])
-        sketch.text(x + 8, min(max(y + 4, top + 9), top + high), text, LABEL, self.theme.text2)
+        sketch.text(
+            x + 8, max(min(y + 4, top + high), top + 26), text, LABEL, self.theme.text2
+        )  # below the step's flag
 
     def _rails(self, sketch: Sketch, plan: _Plan) -> None:
         theme, scale = self.theme, plan.scale
@@ -376,6 +378,8 @@ LONG = 20_000
 """Number of steps from which the bar is logarithmic: the first hundred would be one pixel."""
 _HIGH_ENOUGH = 110.0
 """Least height of a bar (logical pixels) with room for more than one rail and for the curve."""
+MOST = 8
+"""Most curves of branches that share a rail, the latest first."""
 ROWS = 2
 """Most rails beside the straight one; older ones fold into the last."""
 _KNEE = 10.0  # steps of equal width on a logarithmic bar
@@ -495,7 +499,7 @@ def next_of(rail: Rail, now: int) -> int:
 
 
 class Losses(NamedTuple):
-    """The curves for one size, without colours: of the straight rail and of the shown branches."""
+    """The curves for one size, without colours: of the straight rail and of earlier branches."""
 
     axes: Axes  # logical pixels
     path: Array
@@ -505,12 +509,12 @@ class Losses(NamedTuple):
 def losses_of(
     plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Forecast | None, other: Curve | None
 ) -> Losses | None:
-    """Return the curves of the straight rail and of unfolded branches; None if there is no loss yet.
+    """Return the curves of the straight rail and of earlier branches; None if there is no loss yet.
 
     The axes include the steps to come, `ahead`. An `other` curve is drawn like a branch.
     """
     own = reduced(curve, scale)
-    others = [reduced(_own_steps(rail), scale) for rail in rails if not rail.folded]
+    others = [reduced(_own_steps(rail, branch), scale) for rail in rails for branch in rail.branches[:MOST]]
     others += [] if other is None else [reduced(other, scale)]
     every = np.concatenate([own[1], *(losses for _, losses in others)])
     if not every.size:
@@ -542,10 +546,10 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
     return scale.place(steps), losses
 
 
-def _own_steps(rail: Rail) -> Curve:
-    """Return the steps of a rail that the straight rail does not share."""
-    curve = rail.branches[0].curve
-    own = np.searchsorted(curve.step, rail.leaves, side="right")
+def _own_steps(rail: Rail, branch: Branch) -> Curve:
+    """Return the steps of a branch on a rail that the straight rail does not share."""
+    curve = branch.curve
+    own = np.searchsorted(curve.step, max(rail.leaves, branch.first), side="right")
     return Curve(curve.step[own:], curve.loss[own:], curve.lr[own:])
 
 

@@ -116,7 +116,7 @@ def _no_gradients(here: ActionContext) -> str:
 
 
 def _no_gradient_yet(here: ActionContext) -> str:
-    if here.computed:
+    if here.computed or (here.trains and here.subject.source.can.open):  # cubes show that of the coming step
         return ""
     if isinstance(here.subject.source, Watched) and here.subject.source.counted:
         return "no gradient: call backward() before the step, or update(grads=...)"

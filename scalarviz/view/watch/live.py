@@ -18,6 +18,7 @@ from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.frames import PendingCall
+from ...run.opened.opened import Opened
 from ...run.questions.breakpoints import Breakpoint, Stop
 from ...run.questions.expression import brief
 from ...run.run import Run
@@ -29,13 +30,14 @@ from ...run.travel import span
 from ...run.worker import Worker
 from ..ink.text import loss_text
 from ..ink.theme import Theme
+from ..micro.walk import lacks_first_gradient, with_first_gradient
 from ..panels.drawer import words_of
 from ..screen.strip import Cap, StoryText
 from ..shown.subject import Forecast, Subject, scene_subject
 from ..workbench import Workbench
 from .actions import BY_NAME, GESTURES, ActionContext, bottom_line
 from .desk import Desk
-from .playback import Playback
+from .playback import Playback, speed_of
 from .travels import stopped_by
 from .viewer import Viewer
 
@@ -123,6 +125,8 @@ class LiveView(Viewer):
         self._probes = 0
         self._lesson: Lesson | None = None
         self._told: set[str] = set()  # news already shown
+        self._asked_gradient: tuple[int, bytes] | None = None  # edits and weights of the moment of the last question
+        self._first_step: Opened | None = None  # the answer: it has the gradient that cubes show at step 0
         self.left_at: int | None = None  # the step shown at closing, if that was a past one
         self.breaks, self.desk = BreakpointPrompt(self, self.worker), Desk(self, scene)
         self.handlers |= self.breaks.handlers | self.desk.handlers | {
@@ -178,6 +182,21 @@ class LiveView(Viewer):
             self._steps.mark(frame.step)
         return self._with_rows
 
+    def frame(self) -> Frame:
+        """Return the numbers to show; cubes that show gradients at step 0 get those of the coming step."""
+        frame, inside = super().frame(), self.bench.inside.micro_step is not None
+        if inside or not lacks_first_gradient(self.bench.subject, frame, self.bench.colouring.quantity):
+            return frame
+        asked = self.bench.subject.source.edits, frame.exact.tobytes()
+        if self._asked_gradient != asked:
+            self._asked_gradient, self._first_step = asked, None
+            self.ask_run(lambda run: run.open(), partial(self._take_first_step, asked))
+        return frame if self._first_step is None else with_first_gradient(frame, self._first_step)
+
+    def _take_first_step(self, asked: tuple[int, bytes], opened: Opened) -> None:
+        if asked == self._asked_gradient:
+            self._first_step = opened
+
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Draw the picture into the bound framebuffer."""
         self.frames.mark()
@@ -212,15 +231,15 @@ class LiveView(Viewer):
 
     def pace(self, frame: Frame) -> list[str]:
         """Return pace, steps a second (measured and possible; when paused only possible), frames a second, engine."""
-        parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
+        parts = [self.playback.text(), COMPILING if self._compiling else f"up to {speed_of(self._full_speed)} steps/s"]
         past = self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
         if past and self.playback.running:
-            parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
+            parts = [past, self.playback.text(), f"plays {speed_of(seen)} steps/s"]
         elif past:
             parts = [past]
         elif self.playback.running and not self._compiling and seen:
-            parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
+            parts[1] = f"{speed_of(seen)} of {speed_of(max(seen, self._full_speed))} steps/s"
         if self.playback.running:
             frames = self.frames.value
             parts.append(f"{frames:.{0 if frames >= 2 else 1}f} frames/s")

@@ -186,6 +186,11 @@ NO_LIMIT = 1 << 62
 LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
 
 
+def speed_of(rate: float) -> str:
+    """Return a rate as a whole number, a slow one with two digits, so that none that is not zero reads 0."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+
+
 def speed_text(speed: float) -> str:
     """Return ``4x``, ``1/8x`` or ``without limit``."""
     if speed == float("inf"):
