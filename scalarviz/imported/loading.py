@@ -27,7 +27,8 @@ from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
 from .facts import MOVED, Facts, FoundLayer
 from .lanes import RemediedError, checked, entries, folded, output_axes, probe_sample
-from .operators.table import SETTINGS, SIDES, Tensors, supported
+from .operators.arrays import Tensors
+from .operators.table import SETTINGS, SIDES, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
 """Operators that work only on known numbers."""
