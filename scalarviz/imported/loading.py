@@ -20,7 +20,6 @@ from ..checks import text
 from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath
 from ..nn import Module
-from ..nn._state import matching
 from ..nn._to_onnx import Origin
 from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
@@ -250,7 +249,7 @@ class Loaded(NamedTuple):
 def train_only(net: Module, patterns: Sequence[str]) -> None:
     """Freeze all parameters except those whose names match."""
     for pattern in patterns:
-        matching(net, pattern)
+        net._matching(pattern)
     if net.parameters():
         net.freeze()
     for pattern in patterns:
