@@ -21,11 +21,8 @@ from ..scalar.weight import Indices
 from ..tape import Tape, trace
 from ._checked import steps_of
 from ._groups import INITIAL, MOST, GroupNumbers, ParamGroup, grouped, picked
-from ._pace import Pace
+from ._pace import LRScheduler, Pace
 from ._vector import FloatArray, Places, Rows, gathered, moving_of, places_in, prepared, scatter
-
-if TYPE_CHECKING:
-    from ._scheduler import LRScheduler
 
 
 def closing(init: Callable[..., None]) -> Callable[..., None]:
