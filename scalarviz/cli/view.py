@@ -173,7 +173,7 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
     from ..view.ink.theme import presenting
     from ..view.walls.run_wall import wall_of
-    from .rooms import run_window
+    from .window import run_window
 
     wall = wall_of(options.file, build, presenting(options.theme, options.presenter))
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")

@@ -38,7 +38,7 @@ import scalarviz as sv
 from scalarviz import io, nn
 from scalarviz.arguments import Absent
 from scalarviz.cli import main
-from scalarviz.cli.rooms import make_scene_wall
+from scalarviz.cli.tour import make_scene_wall
 from scalarviz.cli.scene_files import scene_names
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene

@@ -16,7 +16,7 @@ from kit.commands import SCENES, make_scene
 from kit.runs import make_run
 from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
-from scalarviz.cli.rooms import make_scene_wall as all_rooms
+from scalarviz.cli.tour import make_scene_wall as all_scenes
 from scalarviz.cli.scene_files import TAUGHT
 from scalarviz.errors import InputError
 from scalarviz.view.ink.painter import Painter
@@ -70,7 +70,7 @@ def test_pictures_stand_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one
 
 def test_the_scenes_stand_in_the_order_in_which_they_are_taught_and_say_in_a_line_what_is_learnt():
     """Names and lines stay within their pictures; a line that ends early says so."""
-    wall = all_rooms().appear((1280, 720))
+    wall = all_scenes().appear((1280, 720))
     assert tuple(door.name for door in wall.doors) == TAUGHT
     assert set(TAUGHT) == set(SCENES)
     said = [text for sketch in wall.sketches() for text in sketch.texts]
