@@ -84,7 +84,7 @@ def entry_request_of(path: Path, doors: list[SceneEntry]) -> EntryRequest:
     InputError, FileFormatError
         No scene takes the file, or it cannot be read.
     """
-    from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
+    from ..view.watch.files import PICTURES, TABLES, WEIGHTS
 
     ending = path.suffix.lower()
     if ending in WEIGHTS:

@@ -54,7 +54,7 @@ def open_tour(options: Any) -> int:
 def make_scene_wall(theme: Theme | str = "dark") -> SceneWall:
     """Return the wall of all scenes."""
     from ..view.walls.scene_wall import SceneWall
-    from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
+    from ..view.watch.files import PICTURES, TABLES, WEIGHTS
 
     doors = [entry_of(name, path) for name, path in scene_files().items()]
     return SceneWall(

@@ -20,7 +20,8 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
-from .comparison import Comparison, CubeView
+from .comparison import Comparison
+from .cube_view import CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.looks import LOOKS
 from .cubes.picking import Hit, Picker

@@ -11,7 +11,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.questions.ranges import Range
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.comparison import hand_over
+from scalarviz.view.cube_view import hand_over
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.inside import Inside

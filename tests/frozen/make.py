@@ -38,8 +38,8 @@ import scalarviz as sv
 from scalarviz import io, nn
 from scalarviz.arguments import Absent
 from scalarviz.cli import main
-from scalarviz.cli.tour import make_scene_wall
 from scalarviz.cli.scene_files import scene_names
+from scalarviz.cli.tour import make_scene_wall
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse

@@ -26,9 +26,9 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.check import Report
+from scalarviz.check.answers import ANSWERS
 from scalarviz.check.report import CAUSE_TEXTS
 from scalarviz.check.walks import ordered
-from scalarviz.check.answers import ANSWERS
 
 SOLUTIONS = Path(__file__).parent / "solutions"
 LAWS = SOLUTIONS.with_name("laws")

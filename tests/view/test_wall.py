@@ -16,8 +16,8 @@ from kit.commands import SCENES, make_scene
 from kit.runs import make_run
 from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
-from scalarviz.cli.tour import make_scene_wall as all_scenes
 from scalarviz.cli.scene_files import TAUGHT
+from scalarviz.cli.tour import make_scene_wall as all_scenes
 from scalarviz.errors import InputError
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.text import measure
