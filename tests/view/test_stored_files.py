@@ -12,6 +12,7 @@ import scalarviz as sv
 from kit.benches import pixels_of, said
 from kit.onnx_files import Made, drawn
 from scalarviz.errors import FileFormatError, InputError
+from scalarviz.imported.weights_file import MOST_NUMBERS, read_stored
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
@@ -22,7 +23,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.table import BINS, counted
 from scalarviz.view.show import bench_of as made_bench
 from scalarviz.view.shown.subject import Subject
-from scalarviz.view.walls.stored import MOST_NUMBERS, read_stored, stored_subject
+from scalarviz.view.walls.stored import stored_subject
 from scalarviz.view.watch.viewer import Viewer
 
 SIZE = (960, 540)
