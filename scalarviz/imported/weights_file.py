@@ -172,4 +172,5 @@ def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:
 
 
 def module_of(node: Node) -> str:
+    """Return the path of the module that a node belongs to, as its file notes it or as its name says."""
     return node.module or (node_path(node) if named(node) else "")

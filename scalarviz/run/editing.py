@@ -21,8 +21,6 @@ from ..optim import Schedule
 from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
 from . import regraph
-from .atomic import Atomic, keep
-from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
 from .core.gather import drawn_weights
 from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
@@ -34,6 +32,8 @@ from .edits.change import Change
 from .edits.numbers import Spans
 from .engines import go_on_with, prepare_anew
 from .regraph import PreparedChange, put_graph, put_prepared
+from .transaction import Transaction, keep
+from .validation import as_pair, batch_of, check_targets, fitting, fitting_source
 
 if TYPE_CHECKING:
     from .run import Run
@@ -82,10 +82,10 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
         _call(run, edit, gesture)
         return
     # an applied edit is in the log
-    with Atomic(run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)) as atomic:
-        atomic.waits = not isinstance(edit, SetEngine)  # it may take long
+    with Transaction(run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)) as change:
+        change.waits = not isinstance(edit, SetEngine)  # it may take long
         edit.apply(run._hands)
-        atomic.waits = True
+        change.waits = True
         _note(run, edit, gesture)
 
 

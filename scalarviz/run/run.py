@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import attributes, explained
 from ..checks import flag, function, integer, real_array
-from ..closing import Closing
+from ..contexts import Closing
 from ..engine.problem import Problem, Sampling
 from ..engine.table import EngineChoice
 from ..errors import StateError
@@ -26,9 +26,7 @@ from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, editing, engines, frames, making, state, travel
-from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
-from .checks import Shape
 from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Forward, Graph
 from .core.history import History
@@ -46,7 +44,9 @@ from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
 from .state import Checkpoint, State
+from .transaction import Transaction
 from .travel import Traveller
+from .validation import Shape
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
@@ -183,7 +183,7 @@ class Run(Closing):
     _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
     _closed = False
-    _atomic: Atomic | None = None  # while it is changed
+    _transaction: Transaction | None = None  # while it is changed
     _said = ""  # how the function that is being called was announced
     # caches
     _calling: StepCallback | None = None

@@ -28,14 +28,14 @@ from ..io.pictures import FORMATS
 from ..io.weights import OPTIMIZER, OURS, entries_under, load_tensors, parse_json, save_tensors
 from ..nn import Module
 from ..onnx.graph import MISSING
-from .atomic import Atomic
-from .checks import seed_of, steps_of
 from .core.gather import asked, constants_of, without_constants
 from .core.graph import Graph
 from .core.optimizer import SCALE_NAME, by_name
 from .core.optimizer import restore as put_by_name
 from .core.setup import CHECKS, Dataset, Setup, checked_keep, plain, read, setup_of, storable, written
 from .core.training import Training, in_turn
+from .transaction import Transaction
+from .validation import seed_of, steps_of
 
 if TYPE_CHECKING:
     from .run import Run
@@ -160,14 +160,14 @@ def take(run: Run, state: State) -> None:
     run._enter()
     if not isinstance(state, State):
         raise TypeMismatchError(f"run.take: expected a State from run.state(), got {shown(state)}")
-    with Atomic(run, lines=True), run.timeline.jump("return to a saved state", state.place):
+    with Transaction(run, lines=True), run.timeline.jump("return to a saved state", state.place):
         put_state(run, state)
 
 
 def put_state(run: Run, state: State) -> None:
     """Set the run to a state; parts that the state lacks stay."""
     state.check(run)
-    with Atomic(run) as atomic:
+    with Transaction(run) as change:
         run._hands.put_graph(state.graph)
         _put_engine(run, state.engine)
         if state.data is not run._dataset:
@@ -176,9 +176,9 @@ def put_state(run: Run, state: State) -> None:
         put_setup(run, state.setup)
         if state.modes is not None:
             for name, module in asked(state.graph.model, "named_modules"):
-                atomic.refer(module)
+                change.refer(module)
                 module.training = state.modes[name]
-        put_numbers(run._training, state, atomic.keep)
+        put_numbers(run._training, state, change.keep)
 
 
 def put_setup(run: Run, setup: Setup) -> None:
@@ -387,7 +387,7 @@ def restore(
     steps = steps_of(steps)
     mapping(tensors, "restore: the tensors")
     mapping(optimizer_state, "restore: the optimiser's state")
-    with Atomic(run, lines=True) as atomic, run.timeline.jump(f"loaded step {steps:,}"):
+    with Transaction(run, lines=True) as change, run.timeline.jump(f"loaded step {steps:,}"):
         if rule is not None:
             setup, frozen = rule
             put_setup(run, setup)
@@ -397,7 +397,7 @@ def restore(
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
         for array in (*targets.values(), run._problem.previous):
-            atomic.keep(array)
+            change.keep(array)
         tensors = _with_own_scale(run, without_constants(run.model, tensors))
         put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
         run._problem.previous[:], run._training._update = run._store.value, None

@@ -15,7 +15,7 @@
 * `page` and `cell`: the picture in a browser, of a recording and of a run that trains in a notebook.
 """
 
-from ..collecting import collection_paused
+from ..contexts import collection_paused
 
 with collection_paused():  # two hundred modules, all of which stay
     from .cubes.looks import Cube, cube

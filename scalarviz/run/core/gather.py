@@ -25,7 +25,7 @@ from ...nn.init import drawn, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
-from ..checks import Shape
+from ..validation import Shape
 from .frame import Role, Stage, Tensor
 
 

@@ -14,7 +14,7 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown, typed
 from ...optim._rules import RULES
-from ..checks import as_samples
+from ..validation import as_samples
 from .base import Edit, Names, RunHands, Setting, numbered, set_fields
 from .numbers import Call, SetOptimizer
 

@@ -17,7 +17,7 @@ from ...engine.table import checked_name
 from ...errors import InputError, TypeMismatchError, shown, typed
 from ...optim import Schedule
 from ...scalar.number import as_number
-from ..checks import limits_of
+from ..validation import limits_of
 from .base import Edit, Names, RunHands, Setting, full_name, numbered, set_fields, several, within
 
 
