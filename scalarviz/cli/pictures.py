@@ -48,7 +48,7 @@ class Outputs:
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:
-            if tells_a_step(options):
+            if films_one_step(options):
                 yield iter([scene.run.steps + steps])
                 easel = self._easel_of(scene)
                 with Reel(films, easel, options.fps) as reel:
@@ -168,7 +168,7 @@ def _usual(name: str, options: Any) -> Outputs:
     return outputs
 
 
-def tells_a_step(options: Any) -> bool:
+def films_one_step(options: Any) -> bool:
     """Return whether the film shows one opened step; InputError if no film is made."""
     if options.story == "training":
         return False
@@ -184,11 +184,11 @@ def check_moment(options: Any, first: int) -> None:
     last = first + options.steps
     if not first <= options.at <= last:
         raise InputError(f"--at {options.at}: give a step of this run, {first:,} to {last:,}")
-    if not (tells_a_step(options) or any(path.suffix.lower() in STILLS for path in options.out)):
+    if not (films_one_step(options) or any(path.suffix.lower() in STILLS for path in options.out)):
         raise InputError(f"--at needs a picture; add --out step-{options.at}.png")
 
 
-def check_heard(options: Any) -> None:
+def check_unused_flags(options: Any) -> None:
     """Refuse flags of a window or a film if neither is made."""
     if not (options.headless or options.out):
         return

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
 from .flags import Command, argument, model_of
-from .pictures import STILLS, Outputs, check_heard, check_look, easel_of, plan_outputs
+from .pictures import STILLS, Outputs, check_look, check_unused_flags, easel_of, plan_outputs
 from .recording import check_page, held_data, write_page
 from .stop import Stop
 from .window import show_file, wants_window
@@ -55,7 +55,7 @@ class Replayed:
 
 def replay(options: Any) -> int:
     """Show recordings until the window is closed or the files are written; return the exit code."""
-    check_heard(options)
+    check_unused_flags(options)
     check_look(options)
     _check_page(options)
     with ExitStack() as open_files, Stop() as stop:

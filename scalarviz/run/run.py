@@ -33,7 +33,7 @@ from .core.history import History
 from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.setup import Dataset
 from .core.training import Training, in_turn, on_training_thread
-from .editing import UNCHANGED, RunHands, Unchanged
+from .editing import UNCHANGED, RunAccess, Unchanged
 from .edits import AddSamples, Refill, SetFrozen, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
 from .edits.base import Applied, Edit
 from .frames import FrameRequest, Sample
@@ -981,8 +981,8 @@ class Run(Closing):
     # ---- for the code that trains the run, owns its weights, or reaches into it
 
     @property
-    def _hands(self) -> RunHands:
-        return RunHands(self)
+    def _access(self) -> RunAccess:
+        return RunAccess(self)
 
     def _attach(self) -> None:
         """Attach the optimiser to this run; it gets its numbers back when the run ends."""

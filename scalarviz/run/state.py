@@ -95,7 +95,7 @@ class State:
         if self.setup.seed != run._problem.seed:
             raise InputError(f"the state has seed {self.setup.seed}, this run has seed {run._problem.seed}")
         if not lost(self.engine.name):
-            run._hands.check_engine(self.engine.name)
+            run._access.check_engine(self.engine.name)
         if self.buffers is not None:
             _check_buffers(constants_of(self.graph.model), self.buffers)
         modules = dict(asked(self.graph.model, "named_modules"))
@@ -168,11 +168,11 @@ def put_state(run: Run, state: State) -> None:
     """Set the run to a state; parts that the state lacks stay."""
     state.check(run)
     with Transaction(run) as change:
-        run._hands.put_graph(state.graph)
+        run._access.put_graph(state.graph)
         _put_engine(run, state.engine)
         if state.data is not run._dataset:
-            run._hands.put_data(state.data)
-        run._hands.put_batch(state.setup.batch_size, state.setup.sampling)
+            run._access.put_data(state.data)
+        run._access.put_batch(state.setup.batch_size, state.setup.sampling)
         put_setup(run, state.setup)
         if state.modes is not None:
             for name, module in asked(state.graph.model, "named_modules"):
@@ -183,8 +183,8 @@ def put_state(run: Run, state: State) -> None:
 
 def put_setup(run: Run, setup: Setup) -> None:
     """Set the training settings of `run` from its next step on; the data stays."""
-    run._hands.put_limits(setup.limits)
-    run._hands.put_moment(setup.groups, setup.pace)
+    run._access.put_limits(setup.limits)
+    run._access.put_moment(setup.groups, setup.pace)
     run._problem.t_start = setup.before
 
 
@@ -192,7 +192,7 @@ def _put_engine(run: Run, engine: EngineChoice) -> None:
     if engine.name != run._choice.name:
         if lost(engine.name):  # the replacing engine stays
             return
-        run._hands.put_engine(engine.name, engine.why)
+        run._access.put_engine(engine.name, engine.why)
     run._choice = engine
 
 
@@ -392,7 +392,7 @@ def restore(
             setup, frozen = rule
             put_setup(run, setup)
             if frozen is not None:
-                run._hands.put_frozen(0, frozen)
+                run._access.put_frozen(0, frozen)
         targets = {"": run._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}

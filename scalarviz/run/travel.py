@@ -94,7 +94,7 @@ class Traveller:
     def redo_edit(self, edit: Edit) -> None:
         """Repeat an edit."""
         with Transaction(self.run):
-            edit.apply(self.run._hands)
+            edit.apply(self.run._access)
 
     def twin(self, kept: State) -> Training | None:
         """Return a training on copies from a kept moment, beside the run; None if more than numbers differ from now."""

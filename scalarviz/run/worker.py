@@ -279,7 +279,7 @@ class Worker:
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
         """Apply an edit at the next call boundary, without waiting for it; see :meth:`Run.do`."""
-        edit.check(self.run._hands)
+        edit.check(self.run._access)
         if not self._queue((edit, gesture)):
             self.run.do(edit, gesture=gesture)
 

@@ -282,7 +282,7 @@ class Workbench:
         """Compute the places and the layout in them; `planned` uses the scene's own plan."""
         side, subject, full = self.side, self.subject, self.panels_shown
         self._lay_panels()
-        if full and side.column.lodge(side.homeless):
+        if full and side.column.take_in(side.unplaced):
             self._lay_panels()
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
@@ -542,15 +542,15 @@ class Workbench:
         wrong = mistake_words(self.subject)
         if self.places.hud is None and wrong:
             sketches.append(mistake_line(self.places, self.theme, wrong))
-        elif self.places.low and (wrong or self.scenery.homeless):
-            sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.homeless]))
+        elif self.places.low and (wrong or self.scenery.unplaced):
+            sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.unplaced]))
         if self.places.hud is not None:
             outside = inside.micro_step is None
-            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
+            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.unplaced, pace_text])  # no room at the layer
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
-            alone = outside and self.story.beside is None and not (wrong or self.scenery.homeless)
+            alone = outside and self.story.beside is None and not (wrong or self.scenery.unplaced)
             purpose = self.subject.purpose if alone else ""
             x, y, wide, high = self.places.hud
             sketches.append(
