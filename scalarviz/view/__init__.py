@@ -2,7 +2,7 @@
 
 `workbench` is one picture of a scene: it asks everything below for its part of the list.
 `cube_view` has its cubes with their ranges and legends, `comparison` shows three of them side by side.
-`touch` says which cubes are hovered and selected, `inside` what is drawn of an opened step.
+`interaction` says which cubes are hovered and selected, `step_drawing` what is drawn of an opened step.
 `drawing` is the picture of a graph of Values, and its window.
 `short_film` tells a run in twenty seconds.
 `ink.boxes` says which parts stand, and where. Users call functions of `show` and `render`.

@@ -68,7 +68,7 @@ class Comparison:
         rows = DifferenceScale(bench.subject.stages, bench.theme, self._pair.of)
         last = CubeView(bench.subject, bench.theme, quantity, "", fixed=MAP, activations=rows)
         last.colouring.of, last.colouring.scope = self._pair.of, "the difference"
-        bench.touch.hover_words = self._pair_words
+        bench.interaction.hover_words = self._pair_words
         return [*found, last]
 
     def place(self, places: Places, shown: bool) -> Places:
@@ -109,10 +109,10 @@ class Comparison:
     def mark(self, frame: Frame) -> list[Sketch]:
         """Write on the columns of a and b; return the outline of the selected cube in the last one."""
         assert isinstance(frame, Compared)
-        scenery, touch, outline = self._bench.scenery, self._bench.touch, Sketch()
-        for part in touch.outline(touch.selection) if touch.selection is not None else ():
+        scenery, interaction, outline = self._bench.scenery, self._bench.interaction, Sketch()
+        for part in interaction.outline(interaction.selection) if interaction.selection is not None else ():
             outline.polyline(part, self._bench.theme.selection, 2.6)
-        marks = [outline] if touch.hovered is None else [outline, touch.brackets(touch.hovered)]
+        marks = [outline] if interaction.hovered is None else [outline, interaction.brackets(interaction.hovered)]
         for view, one in zip(self._bench.views, frame.frames, strict=False):
             view.sketches = [*scenery.static, *scenery.cubes(one, view.colouring, view.activations),
                              *scenery.around(one, view.colouring, None), *marks]  # fmt: skip

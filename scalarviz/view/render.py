@@ -133,7 +133,7 @@ def rendered(
     if told is not None:
         easel.update(line, frame=frame)
         with offscreen():
-            easel.bench.inside.show(told, animated=False)
+            easel.bench.step_drawing.show(told, animated=False)
     picture = easel.picture(line, frame=frame) if told is None else easel.picture(told.headline, frame=told.frame)
     words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=told)
     return picture, words, partial(svg_of_bench, easel.bench, words)
@@ -390,7 +390,7 @@ def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda:
     for at, seconds in enumerate(pass_seconds(walk), start=1):
         told, end = walk.micro_step_at(at), end + seconds
         with offscreen():
-            bench.inside.show(told, seconds=seconds)
+            bench.step_drawing.show(told, seconds=seconds)
         while reel.frames < round(end * reel.fps):
             if not reel.add(told.headline.removeprefix("paused "), told.frame) or stopped():
                 return

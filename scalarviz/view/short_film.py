@@ -131,11 +131,11 @@ class ShortFilm:
             for at in beats_of(walk, index):
                 told = alone(walk.micro_step_at(at, index), walk, index)
                 with offscreen():
-                    self._bench.inside.show(told, seconds=1.0)
+                    self._bench.step_drawing.show(told, seconds=1.0)
                 stage.beside = self._explained(walk, told, index)
                 self._hold(reel, "step", self._said(walk, told, index), stopped, told.frame)
         with offscreen():
-            self._bench.inside.show(None)
+            self._bench.step_drawing.show(None)
         stage.arrange(learnt=True)
 
     def _said(self, walk: Walk, told: MicroStepView, index: int) -> str:

@@ -664,7 +664,7 @@ def _controls() -> Iterator[str]:
                 yield from (f"name sv.{kind}.{member}" for member in getattr(thing, "__dict__", ()) if member[0] != "_")
             yield from (f"scene {name}: panel {type(panel).__name__}" for panel in scene.panels)
             with viewer(scene, LARGE) as view:
-                rows = view.desk.rows(view.desk.reader(scene.run.frame()))
+                rows = view.controls.rows(view.controls.reader(scene.run.frame()))
                 for item in (item for row in rows for item in row.items):
                     choices = ", ".join(map(str, getattr(item.control, "choices", ())))
                     yield f"scene {name}: control {item.name}{f' ({choices})' if choices else ''}"

@@ -96,13 +96,13 @@ def test_what_is_clicked_is_chosen_and_nothing_is_learnt(view):
             click(view, at)
             assert_shown(view, PHOTO[pixel], 1 - PHOTO[pixel])
     view.bench.select(0)
-    told = str(view.bench.touch.inspector.explanation(view.frame()))
+    told = str(view.bench.interaction.inspector.explanation(view.frame()))
     for number in range(33):
         click(view, swatch(view))
         if number in (0, 1, 32):  # after the last one the first
             sample = X[number % 32].astype(np.float32)
             assert_shown(view, sample, 1 - sample)
-    changed = str(view.bench.touch.inspector.explanation(view.frame()))
+    changed = str(view.bench.interaction.inspector.explanation(view.frame()))
     assert "of this colour" in changed != told
     assert np.array_equal(view.run.values, before)
     assert len(view.run.log) == log

@@ -87,7 +87,7 @@ def hand():
 
 
 def told(hand):
-    return hand.view.bench.inside.micro_step
+    return hand.view.bench.step_drawing.micro_step
 
 
 def phase(hand):
@@ -107,7 +107,7 @@ def press(hand, *keys):
 
 def click(hand, name, value):
     """On an arrow of the ribbon, or a side of the switch."""
-    (spot,) = [spot for spot in hand.view.bench.inside.spots if (spot.name, spot.value) == (name, value)]
+    (spot,) = [spot for spot in hand.view.bench.step_drawing.spots if (spot.name, spot.value) == (name, value)]
     hand.click(hand.middle(spot.box))
 
 
@@ -353,10 +353,10 @@ def test_however_small_deltas_are_they_stand_beside_their_cubes_and_share_the_gr
         click(hand, "phase", UPDATE)
         press(hand, ",")  # the last gradient
         bench = hand.view.bench
-        deltas = np.concatenate([*bench.inside.row_deltas().values()])
+        deltas = np.concatenate([*bench.step_drawing.row_deltas().values()])
         assert 0 < np.abs(deltas).max() < 0.005
         assert {delta_text(float(delta)) for delta in deltas} <= set(words(bench.parts["numbers"]))
-        assert np.abs(deltas).max() < bench.colouring.range.high == bench.inside.delta_range.high
+        assert np.abs(deltas).max() < bench.colouring.range.high == bench.step_drawing.delta_range.high
 
 
 def test_samples_are_added_up_to_the_gradient_of_the_batch(hand):

@@ -406,7 +406,7 @@ class Tour(LiveView):
                          playing=False)  # fmt: skip
         self.bench.left_out = frozenset({"keys"})
         self.bench.lay_out()
-        self.bench.touch.table = tuple(table_of(TOUR_KEYS))
+        self.bench.interaction.table = tuple(table_of(TOUR_KEYS))
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Return the HUD's second line without keys that have another use here."""

@@ -28,13 +28,13 @@ from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
 from .actions import Action, ActionContext, action_for_key, action_of, action_words, bottom_line, help_lines, normalised
-from .desk import Desk
 from .files import PICTURES, WEIGHTS, Growing, open_file, paste
 from .host import Guest, Host, Point
 from .looks import LookActions
 from .microsteps import MicroSteps
 from .playback import DURATION, LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
+from .scene_controls import SceneControls
 from .selected import Asking, SelectedWeights
 from .travels import Travels
 
@@ -79,13 +79,13 @@ class Viewer(Guest):
         self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
         bench.bar.action_words = lambda name: action_words(name, self.action_context(in_general=True))
-        bench.touch.table = (*help_lines(self.action_context(in_general=True)), *bench.side.gestures)
+        bench.interaction.table = (*help_lines(self.action_context(in_general=True)), *bench.side.gestures)
         self.playback = playback or Playback(Guide(source), duration=duration)
         self._first = self.playback.current_step
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
-        self.desk: Desk | None = None  # the panel of controls, if there is one
+        self.controls: SceneControls | None = None  # the panel of controls, if there is one
         self.touches, self._wrong, self._pressed_until = 0, "", 0.0
         self.handlers: dict[str, Callable[..., object]] = {
             **LookActions(self).handlers, **self.selected.handlers, **self.travels.handlers,
@@ -156,7 +156,7 @@ class Viewer(Guest):
 
     def frame(self) -> Frame:
         """Return the numbers to show; inside an opened step, up to the current micro-step."""
-        frame, step = self.current_frame(), self.bench.inside.micro_step
+        frame, step = self.current_frame(), self.bench.step_drawing.micro_step
         return frame if step is None else step.frame
 
     def pace_text(self, frame: Frame | None = None) -> str:
@@ -226,7 +226,8 @@ class Viewer(Guest):
         if self._wait is None or playback.running or playback.current_step != self._first:
             self._wait = None
             return
-        something = bench.touch.help or bench.selected is not None or bench.inside.micro_step or bench.side.typing
+        opened = bench.selected is not None or bench.step_drawing.micro_step
+        something = bench.interaction.help or opened or bench.side.typing
         untouched, self._touched = self.touches == self._touched, self.touches
         free = self.pointer.free and untouched and not something and playback.worker.error is None
         self._waited = self._waited + seconds if free else 0.0
@@ -267,21 +268,21 @@ class Viewer(Guest):
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         self.follow(frame)
-        wrong, touch = mistake_words(self.bench.subject), self.bench.touch
+        wrong, on = mistake_words(self.bench.subject), self.bench.interaction
         if wrong != self._wrong:  # switched on or off without changing a number
             self._wrong, self._dirty = wrong, True
             self.bench.text_pace.hurry()
-        if touch.pressed is not None and self.clock >= self._pressed_until:
-            touch.pressed, self._dirty = None, True
+        if on.pressed is not None and self.clock >= self._pressed_until:
+            on.pressed, self._dirty = None, True
         self.selected.pass_time()
         self.asking.pass_time(seconds, frame)
-        self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
-        self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
+        self._dirty |= self.controls is not None and self.controls.pass_time(seconds, frame)
+        self._dirty |= self.bench.moving or said != (on.message, on.notice) or differs(self._shown, frame)
         if not self._dirty:
             self.bench.text_pace.rest(seconds)
             return False
         self._shown, self._dirty = frame, False
-        touch.message, touch.notice = said
+        on.message, on.notice = said
         self.bench.update(frame, self.pace_text(frame), seconds)
         return True
 
@@ -299,7 +300,7 @@ class Viewer(Guest):
 
     def for_file(self) -> AbstractContextManager[bool]:
         """Show the picture for stills and films inside the block; yield whether it differs."""
-        return nullcontext(False) if self.desk is None else self.desk.put_away()
+        return nullcontext(False) if self.controls is None else self.controls.put_away()
 
     def refresh(self) -> None:
         """Redraw at the next tick in any case."""
@@ -316,7 +317,7 @@ class Viewer(Guest):
         """Return the context for actions now; with `in_general`, as in a window after a step."""
         seen, asked = self._shown, ("gradient", "update")
         computed, moved = (in_general or (seen is not None and bool(seen.known(name).any())) for name in asked)
-        host, selected = in_general or self.host is not None, in_general or self.bench.touch.inspector is not None
+        host, selected = in_general or self.host is not None, in_general or self.bench.interaction.inspector is not None
         return ActionContext(self.bench.subject, trains=self.trains, computed=computed, moved=moved, selected=selected,
                     host=host, layers=len(self.bench.layer_names))  # fmt: skip
 
@@ -368,11 +369,11 @@ class Viewer(Guest):
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
         """Return whether the controls, a number being typed or a panel takes the key."""
-        if self.bench.touch.help:
+        if self.bench.interaction.help:
             return False
         if pressed in ("Up", "Down") and self.micro.answer(rises=pressed == "Up"):
             return True
-        controls = self.desk is not None and self.desk.key(pressed, shift=shift)
+        controls = self.controls is not None and self.controls.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
 
     def _show_pressed(self, action: Action, pressed: str, *, shifted: bool) -> None:
@@ -380,7 +381,7 @@ class Viewer(Guest):
         if self.bench.theme.presenter:
             key = pressed if action.numbered else action.keys[0]
             what = re.sub(r"\s*\([^)]*\)", "", action.words_in(self.action_context()).does)
-            self.bench.touch.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
+            self.bench.interaction.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
             self._pressed_until = self.clock + PRESSED_SECONDS
 
     @contextmanager
@@ -393,8 +394,8 @@ class Viewer(Guest):
 
     def toggle_help(self) -> None:
         """Show the next page of the list of keys, or hide the list."""
-        pages, shown = help_pages(self.bench.places.size, self.bench.touch.table), self.bench.touch.help
-        self.bench.touch.help = shown + 1 if shown < len(pages) else 0
+        pages, shown = help_pages(self.bench.places.size, self.bench.interaction.table), self.bench.interaction.help
+        self.bench.interaction.help = shown + 1 if shown < len(pages) else 0
 
     def escape(self) -> None:
         """Close what is open; otherwise run `escape_action`, or close the window at the second press."""
@@ -409,8 +410,8 @@ class Viewer(Guest):
         The order: the list of keys, an opened step, a journey to another step, a search, a weight being changed (its
         old value returns), a selected cube or colour.
         """
-        if self.bench.touch.help:
-            self.bench.touch.help = 0
+        if self.bench.interaction.help:
+            self.bench.interaction.help = 0
             return True
         if self.pointer.grip is None and self.micro.close():
             return True
