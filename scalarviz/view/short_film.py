@@ -25,7 +25,7 @@ from .ink.widgets import caption_lines
 from .micro import beside_cubes
 from .micro.step_view import FORWARD, LOSS, UPDATE, MicroStepView
 from .micro.walk import Walk, open_step, sides
-from .out.easel import Easel, Pixels, learnt_panel
+from .out.canvas import Canvas, Pixels, learnt_panel
 from .out.offscreen import offscreen
 from .panels.drawer import noun
 
@@ -43,8 +43,8 @@ COUNTER = 26.0
 _SHARE = 0.57  # of the main part, where there are two
 
 
-class Stage(Easel):
-    """An easel with a sentence below; `picture` takes the sentence as its words."""
+class Stage(Canvas):
+    """A canvas with a sentence below; `picture` takes the sentence as its words."""
 
     def __init__(self, x: object, size: tuple[int, int], theme: Theme, cmap: str | None = None, **rest: Any) -> None:
         self.upright = size[1] > size[0]

@@ -14,7 +14,7 @@ from kit.networks import mlp
 from kit.windows import COLOURS as GRID
 from kit.windows import X, live_hand, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
-from scalarviz.cli.pictures import easel_of
+from scalarviz.cli.pictures import canvas_of
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
@@ -275,7 +275,7 @@ def test_it_is_the_first_sample_with_its_target_names_and_numbers(widths):
     numbers = {chip_text(value) for value in (*inputs[0], *outputs, *targets[0])}
     assert names | numbers <= {*" ".join(said(bench_of(scene))).replace(",", "").split()}
     options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
-    drawn = easel_of(scene.name, options, scene).picture("", 0.0)  # films and stills, too
+    drawn = canvas_of(scene.name, options, scene).picture("", 0.0)  # films and stills, too
     assert np.abs(drawn.astype(int) - sv.render(scene, (960, 540), pace_text=" ")).mean() < 0.1
     mine = subject_of(own_scene(*widths, probe=np.ones(widths[0])))  # one that is given stays
     assert mine.probe.tolist() == [1.0] * widths[0]

@@ -19,7 +19,7 @@ from scalarviz.view.cubes.scale import in_words
 from scalarviz.view.ink.boxes import TITLE
 from scalarviz.view.ink.sketch import rgba
 from scalarviz.view.ink.text import figure, loss_text
-from scalarviz.view.out.easel import words_of
+from scalarviz.view.out.canvas import words_of
 from scalarviz.view.panels.drawer import BEFORE, coming_words, loss_words, noun
 from scalarviz.view.screen.account import account_of
 from scalarviz.view.shown.names import parts_of, who

@@ -25,7 +25,7 @@ from ...run.scene.scene import SIDES, Scene
 from ..ink.listed import Listed, Record, colours_of, encoded, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
-from ..out.easel import words_of
+from ..out.canvas import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.drawer import newest_beyond
