@@ -26,7 +26,7 @@ from scalarviz.run.sources.played import rehearse
 from scalarviz.view.ink.painter import Painter as Ink
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
-from scalarviz.view.out.easel import Easel
+from scalarviz.view.out.canvas import Canvas
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import Reel, film_of_step
 from scalarviz.view.short_film import SECONDS as BEATS
@@ -68,16 +68,16 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
     loaded = load_scene(name)
     options = loaded.options(size=LAID_OUT)
     scene = loaded.build(options)
-    run, easel = scene.run, Easel(scene, options.size, "dark")
+    run, canvas = scene.run, Canvas(scene, options.size, "dark")
     engine, frames, known = str(run.engine), list[Picture](), rehearse(run, options.steps)
-    easel.bench.colouring.least = 0.0 if known is None else known.extent
+    canvas.bench.colouring.least = 0.0 if known is None else known.extent
     if name == README:
-        return draw_short(scene, options.steps), easel.tile(STILL)
+        return draw_short(scene, options.steps), canvas.tile(STILL)
     for step in pace(options.steps, SECONDS, FPS, known):
         if step > run.steps:
             run.step(int(step) - run.steps)
-        frames.append(_small(easel.picture(engine, 1 / FPS)))
-    return frames, easel.tile(STILL)
+        frames.append(_small(canvas.picture(engine, 1 / FPS)))
+    return frames, canvas.tile(STILL)
 
 
 class Kept(Reel):
@@ -86,9 +86,9 @@ class Kept(Reel):
     `left_out` are places of sentences, counted from 0.
     """
 
-    def __init__(self, easel: Easel, fps: int, size: tuple[int, int], left_out: Sequence[int] = ()) -> None:
-        super().__init__([], easel, fps)
-        self.easel, self.pictures = easel, list[Picture]()
+    def __init__(self, canvas: Canvas, fps: int, size: tuple[int, int], left_out: Sequence[int] = ()) -> None:
+        super().__init__([], canvas, fps)
+        self.canvas, self.pictures = canvas, list[Picture]()
         self._size, self._left_out, self._said = size, left_out, list[str]()
 
     def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
@@ -96,7 +96,7 @@ class Kept(Reel):
         self.frames += 1
         self._said += [pace_text] * (self._said[-1:] != [pace_text])
         if len(self._said) - 1 not in self._left_out:
-            self.pictures.append(_small(self.easel.picture(pace_text, 1 / self.fps, frame), self._size))
+            self.pictures.append(_small(self.canvas.picture(pace_text, 1 / self.fps, frame), self._size))
         return True
 
 
@@ -121,8 +121,8 @@ def draw_step(name: str) -> list[Picture]:
     options = loaded.options(size=LAID_OUT_STEP)
     scene = loaded.build(options)
     scene.run.step(AT)
-    reel = Kept(Easel(scene, options.size, "dark"), STEP_FPS, STEP_SIZE)
-    film_of_step(reel, reel.easel)
+    reel = Kept(Canvas(scene, options.size, "dark"), STEP_FPS, STEP_SIZE)
+    film_of_step(reel, reel.canvas)
     return reel.pictures
 
 

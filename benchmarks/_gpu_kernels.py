@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from scalarviz.engine.cost import processors
 from scalarviz.engine.cuda import images
-from scalarviz.engine.cuda.catalog import Kernel, find, names
+from scalarviz.engine.cuda.catalog import find, names
+from scalarviz.engine.cuda.kernel import Kernel
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.trainer import open_device
 from scalarviz.scalar import ops

@@ -102,7 +102,7 @@ def first_picture(name: str) -> None:
     size = 1280, 720
     with offscreen():
         if name == "wall":
-            from scalarviz.cli.rooms import make_scene_wall
+            from scalarviz.cli.tour import make_scene_wall
 
             view: Any = make_scene_wall().appear(size)
         else:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from . import check as check
     from . import mistakes as mistakes
     from . import view as view
-    from .front import *  # noqa: F403  # type checkers see each name
     from .lessons.shelf import lesson as lesson
+    from .public import *  # noqa: F403  # type checkers see each name
     from .sweep.sweep import sweep as sweep
     from .view.cell.live import live as live
     from .view.cell.live import predict as predict
@@ -35,20 +35,20 @@ else:
     """Names of the view and of what stands on it, and where they are made."""
 
     def __getattr__(name: str) -> Any:
-        """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""
+        """Load a folder, or the names of ``public``, when they are first used; ``sv.view`` alone needs vispy."""
         if name == "__all__":
-            return sorted([*import_module(".front", __name__).__all__, *of_view, "check", "mistakes", "sweep", "view"])
+            return sorted([*import_module(".public", __name__).__all__, *of_view, "check", "mistakes", "sweep", "view"])
         if name in of_view:
             found = globals()[name] = getattr(import_module(of_view[name], __name__), name)
             return found
         if not name.startswith("__"):
             if find_spec(f"{__name__}.{name}"):  # first: the folders import each other from here
                 return import_module(f".{name}", __name__)
-            front = import_module(".front", __name__)
-            if name in front.__all__:
-                found = globals()[name] = getattr(front, name)
+            public = import_module(".public", __name__)
+            if name in public.__all__:
+                found = globals()[name] = getattr(public, name)
                 return found
-            raise import_module(".arguments", __name__).no_name(__name__, name, __getattr__("__all__"), front.ABSENT)
+            raise import_module(".arguments", __name__).no_name(__name__, name, __getattr__("__all__"), public.ABSENT)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -23,8 +23,7 @@ from .arguments import explained
 from .checks import one_of, text
 from .engine.objects import ObjectsTrainer
 from .errors import StateError, TypeMismatchError, listing, typed
-from .nn import init
-from .nn._draws import Shape
+from .nn._draws import Function, Shape, pytorch_default
 from .nn._module import Module
 from .optim import Adam, Optimizer
 from .run.core.optimizer import Given, LossScale
@@ -502,7 +501,7 @@ def symmetric_init() -> Block:
     All units of such a layer compute the same, get the same gradient, and stay equal. A Run of the network may be made
     and trained inside the block too; when it restarts, it uses this mistake again.
     """
-    return Block("symmetric_init", (_APPLY,), refuses=False)
+    return Block("symmetric_init", (_INITIALIZE,), refuses=False)
 
 
 @explained(name="mistakes.no_bias_correction")
@@ -546,7 +545,7 @@ _CLEARING = tuple(_not_cleared(owner) for owner in (Weight, Numbers, Module, Opt
 class _Symmetric:
     """An initialiser that fills a tensor with its first number."""
 
-    def __init__(self, rule: init.Function) -> None:
+    def __init__(self, rule: Function) -> None:
         self.rule = rule
 
     def __call__(self, shape: Shape, *fans: Any) -> Any:
@@ -566,19 +565,19 @@ def _level(drawn: Any) -> Any:
     return np.full(numbers.shape, numbers.flat[0]) if numbers.size else numbers
 
 
-_apply = init.apply
+_initialize = Module.initialize
 
 
-@wraps(_apply)
-def _symmetric_apply(module: Any, initializer: Any = None, seed: int | None = 0) -> None:
+@wraps(_initialize)
+def _symmetric(module: Module, initializer: Any = None, seed: int | None = 0) -> None:
     mistake = mistaken.current("symmetric_init")
     if mistake is not None and (initializer is None or callable(initializer)):
-        initializer = _Symmetric(init.pytorch_default() if initializer is None else initializer)
+        initializer = _Symmetric(pytorch_default() if initializer is None else initializer)
         mistake.touched.append(len(list(module.parameters())))
-    _apply(module, initializer, seed)
+    _initialize(module, initializer, seed)
 
 
-_APPLY = Patch(init, "apply", _apply, _symmetric_apply)
+_INITIALIZE = Patch(Module, "initialize", _initialize, _symmetric)
 
 # ---- half precision
 

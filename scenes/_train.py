@@ -20,8 +20,8 @@ from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
-from scalarviz.run.checks import as_samples
 from scalarviz.run.panels import LossCurve, TestCurve
+from scalarviz.run.validation import as_samples
 
 from . import kit
 from .options import Batch, NotNegative, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, file_ending, flag

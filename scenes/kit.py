@@ -22,10 +22,10 @@ from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import CsvTable, decoded, load_tensors, parse_csv, read_csv
 from scalarviz.io.csv_table import LARGEST
 from scalarviz.run import Moment
-from scalarviz.run.checks import check_run
 from scalarviz.run.panels import Table
 from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 from scalarviz.run.state import read_checkpoint
+from scalarviz.run.validation import check_run
 
 from .options import SceneOptions, flag, follow
 

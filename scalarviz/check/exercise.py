@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from importlib import import_module
+from dataclasses import replace
 from typing import Any
 
 from ..arguments import did_you_mean, explained
@@ -14,26 +12,6 @@ from .answer import answer
 from .points import near
 from .pupil_code import numbers_outside
 from .report import CAUSE_TEXTS, SECONDS, Report
-
-
-@dataclass(frozen=True, slots=True)
-class Exercise:
-    """An exercise: its check, the right answer, usual wrong answers with their words, and a hint for the second try.
-
-    `right` is the answer, or the object that the check compares with (`of`, `like`). Keys of `slips` are wrong answers:
-    numbers, words, or functions and classes that stand for the pupil's.
-    """
-
-    check: Callable[..., Report]
-    right: Any = None
-    slips: Mapping[Any, str] = field(default_factory=dict)
-    hint: str = ""
-
-    def report(self, given: Any, seconds: float = SECONDS) -> Report:
-        """Return the report of the check, without slips."""
-        name = {"module": "like"}.get(self.check.__name__, "of")
-        right = {} if self.right is None else {name: self.right}
-        return self.check(given, **right, hint=self.hint, seconds=seconds)
 
 
 @explained(name="check.exercise")
@@ -66,7 +44,8 @@ def exercise(number: str, given: Any, truth: Any = None, *, seconds: float = SEC
     ✗ 01.1: not 6.
       This is the slope of the loss with respect to y. Multiply it by the slope of y with respect to w.
     """
-    table: Mapping[str, Exercise] = import_module("scalarviz.lessons.answers").ANSWERS
+    from .answers import ANSWERS as table  # building its networks takes time
+
     if text(number, "check.exercise: number") not in table and f"0{number}" in table:
         number = f"0{number}"  # of lesson 1, not 01
     entry = table.get(number)

@@ -84,7 +84,8 @@ def _refuse_pickles(arguments: Sequence[str]) -> None:
 
 def _dispatch(arguments: list[str]) -> int:
     if not arguments:
-        from .rooms import open_wall, wants_wall
+        from .tour import open_wall
+        from .window import wants_wall
 
         if wants_wall():
             return _interruptible(lambda: open_wall(lambda: _dispatch(["--help"])))
@@ -141,7 +142,7 @@ def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
     run: Callable[[Any], int]
     match name:
         case "tour" | "replay" | "view" | "watch" | "lessons" | "doctor" | "warmup":
-            model, run = importlib.import_module(f".{'rooms' if name == 'tour' else name}", __package__).command()
+            model, run = importlib.import_module(f".{name}", __package__).command()
         case "sweep":
             from .sweep import run_sweep, sweep_options
 

@@ -15,7 +15,7 @@ from .console import say
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
-    from ..view.out.easel import Easel
+    from ..view.out.canvas import Canvas
 
 FOLDER = Path("out")
 FILM, FILMS = ".mp4", (".mp4", ".gif")
@@ -31,7 +31,7 @@ class Outputs:
     options: Any
     notes: list[str] = field(default_factory=list)  # messages for the user before the run
     failures: list[str] = field(default_factory=list)  # why files that were asked for, or usually made, are missing
-    _easel: Easel | None = None
+    _canvas: Canvas | None = None
 
     @contextmanager
     def film(self, scene: Scene, steps: int, stopped: Callable[[], bool] = lambda: False) -> Iterator[Iterator[int]]:
@@ -48,20 +48,20 @@ class Outputs:
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:
-            if tells_a_step(options):
+            if films_one_step(options):
                 yield iter([scene.run.steps + steps])
-                easel = self._easel_of(scene)
-                with Reel(films, easel, options.fps) as reel:
-                    film_of_step(reel, easel, stopped)
+                canvas = self._canvas_of(scene)
+                with Reel(films, canvas, options.fps) as reel:
+                    film_of_step(reel, canvas, stopped)
                 return
             short = None
             if options.story == SHORT:
-                stage = easel_of(scene.name, options, scene, Stage)
+                stage = canvas_of(scene.name, options, scene, Stage)
                 assert isinstance(stage, Stage)
                 short = ShortFilm(stage, scene.run, scene.story)
-            easel = self._easel_of(scene) if short is None else short.stage
+            canvas = self._canvas_of(scene) if short is None else short.stage
             with film_of_training(
-                scene.run, steps, films, easel, options.fps, options.duration,
+                scene.run, steps, films, canvas, options.fps, options.duration,
                 steady=scene.steps_a_frame, stopped=stopped, short=short,
             ) as (reel, stops):  # fmt: skip
                 yield stops
@@ -70,42 +70,42 @@ class Outputs:
                 self.failures += reel.failures
                 self.films = reel.written
 
-    def _easel_of(self, scene: Scene) -> Easel:
-        """Return one easel for the film and the pictures, because the film's has gathered the test curve."""
-        if self._easel is None:
-            self._easel = easel_of(scene.name, self.options, scene)
-        return self._easel
+    def _canvas_of(self, scene: Scene) -> Canvas:
+        """Return one canvas for the film and the pictures, because the film's has gathered the test curve."""
+        if self._canvas is None:
+            self._canvas = canvas_of(scene.name, self.options, scene)
+        return self._canvas
 
     def pictures(self, scene: Scene) -> list[Path]:
         """Write the stills; return every written file, films included."""
         written = list(self.films)
         if self.stills:
-            easel = self._easel_of(scene)
+            canvas = self._canvas_of(scene)
             if self.options.at is not None and self.options.at > scene.run.steps:
                 why = f"the run stopped at step {scene.run.steps:,}"
                 self.failures.append(f"--at {self.options.at}: no picture was written, because {why}")
                 return written
-            written += self.drawn(easel, str(scene.run.engine))
+            written += self.drawn(canvas, str(scene.run.engine))
         return written
 
-    def drawn(self, easel: Easel, words: str) -> list[Path]:
+    def drawn(self, canvas: Canvas, words: str) -> list[Path]:
         """Write the stills with a few words on each; return the written ones."""
         written = []
         for path in self.stills:
             try:
-                written.append(easel.write(path, words, self.options.at))
+                written.append(canvas.write(path, words, self.options.at))
             except ScalarvizError as error:
                 self.failures.append(str(error))
         return written
 
 
-def easel_of(name: str, options: Any, x: object, kind: type[Easel] | None = None) -> Easel:
-    """Return an easel of a `kind` with the size and theme in `options`; `name` stands in messages."""
+def canvas_of(name: str, options: Any, x: object, kind: type[Canvas] | None = None) -> Canvas:
+    """Return a canvas of a `kind` with the size and theme in `options`; `name` stands in messages."""
     from ..view.ink.theme import presenting
-    from ..view.out.easel import Easel
+    from ..view.out.canvas import Canvas
 
     theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
-    return (kind or Easel)(x, options.size, theme, cmap, tell=lambda line: say(f"{name}: {line}"), name=name)
+    return (kind or Canvas)(x, options.size, theme, cmap, tell=lambda line: say(f"{name}: {line}"), name=name)
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:
@@ -168,7 +168,7 @@ def _usual(name: str, options: Any) -> Outputs:
     return outputs
 
 
-def tells_a_step(options: Any) -> bool:
+def films_one_step(options: Any) -> bool:
     """Return whether the film shows one opened step; InputError if no film is made."""
     if options.story == "training":
         return False
@@ -184,11 +184,11 @@ def check_moment(options: Any, first: int) -> None:
     last = first + options.steps
     if not first <= options.at <= last:
         raise InputError(f"--at {options.at}: give a step of this run, {first:,} to {last:,}")
-    if not (tells_a_step(options) or any(path.suffix.lower() in STILLS for path in options.out)):
+    if not (films_one_step(options) or any(path.suffix.lower() in STILLS for path in options.out)):
         raise InputError(f"--at needs a picture; add --out step-{options.at}.png")
 
 
-def check_heard(options: Any) -> None:
+def check_unused_flags(options: Any) -> None:
     """Refuse flags of a window or a film if neither is made."""
     if not (options.headless or options.out):
         return

@@ -6,7 +6,7 @@ import warnings
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from ..closing import Closing
+from ..contexts import Closing
 from ..errors import ScalarvizError
 from ..io import check_target
 from ..run.sources.recording.file import check_new

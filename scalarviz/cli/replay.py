@@ -15,14 +15,14 @@ from ..errors import InputError
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
 from .flags import Command, argument, model_of
-from .pictures import STILLS, Outputs, check_heard, check_look, easel_of, plan_outputs
+from .pictures import STILLS, Outputs, canvas_of, check_look, check_unused_flags, plan_outputs
 from .recording import check_page, held_data, write_page
 from .stop import Stop
 from .window import show_file, wants_window
 
 if TYPE_CHECKING:
     from ..run.sources.played import Played
-    from ..view.out.easel import Easel
+    from ..view.out.canvas import Canvas
     from ..view.page.recording import Recorded
 
 _SHARED = (
@@ -55,7 +55,7 @@ class Replayed:
 
 def replay(options: Any) -> int:
     """Show recordings until the window is closed or the files are written; return the exit code."""
-    check_heard(options)
+    check_unused_flags(options)
     check_look(options)
     _check_page(options)
     with ExitStack() as open_files, Stop() as stop:
@@ -152,22 +152,22 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
         return outputs
     source = shown.source
     last = source.place
-    easel = easel_of(shown.name, options, source)
+    canvas = canvas_of(shown.name, options, source)
     if outputs.films:
-        _film(shown, options, outputs, easel, last, stop)
+        _film(shown, options, outputs, canvas, last, stop)
     source.show_frame(last)
-    shown.written += outputs.drawn(easel, words_of_record(source))
+    shown.written += outputs.drawn(canvas, words_of_record(source))
     return outputs
 
 
-def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: int, stop: Stop) -> None:
+def _film(shown: Replayed, options: Any, outputs: Outputs, canvas: Canvas, last: int, stop: Stop) -> None:
     """Write the films up to the frame `last`; the pace follows the visible changes."""
     from ..view.render import Reel, frames_of_record
     from ..view.watch.playback import pace
 
     source = shown.source
     stops = pace(last, options.duration, options.fps, source.recorded_rehearsal(last))
-    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, easel, options.fps) as reel:
+    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, canvas, options.fps) as reel:
         for done in frames_of_record(source, stops, reel):
             bar.update(done, f"step {source.steps[source.place]:,}")
             if stop:

@@ -22,7 +22,7 @@ from ..run.scene.scene import Scene
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
-from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs, tells_a_step
+from .pictures import Outputs, check_look, check_moment, check_unused_flags, films_one_step, plan_outputs
 from .recording import RunRecording, begin_recording, check_recording
 from .stop import Stop
 from .window import InWindow, wants_window
@@ -39,7 +39,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     """
     if options.save:
         check_target(options.save)
-    check_heard(options)
+    check_unused_flags(options)
     check_look(options)
     check_recording(options, alone=options.headless and not options.out)
     window = InWindow(options) if wants_window(options) else None
@@ -48,7 +48,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     options = settled(scene, options)
     set_breakpoints(scene, options.break_on)
     check_moment(options, scene.run.steps)
-    if tells_a_step(options) and options.at is not None:  # which ends the run
+    if films_one_step(options) and options.at is not None:  # which ends the run
         options = options.model_copy(update={"steps": options.at - scene.run.steps})
     if window is not None:
         window.options = options

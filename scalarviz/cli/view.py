@@ -16,7 +16,7 @@ from ..run.sources.recording.file import clean
 from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
-from .pictures import FOLDER, STILLS, check_look, easel_of
+from .pictures import FOLDER, STILLS, canvas_of, check_look
 from .stop import Stop
 from .window import has_window, show_file, wants_window
 
@@ -103,9 +103,9 @@ def _tell(name: str, subject: Subject) -> None:
 def _pictures(name: str, subject: Subject, options: Any) -> int:
     """Write the pictures that were asked for, or one into the default folder."""
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
-    easel = easel_of(name, options, subject)
+    canvas = canvas_of(name, options, subject)
     for path in paths:
-        say(f"wrote {easel.write(path, '')}")
+        say(f"wrote {canvas.write(path, '')}")
     return 0
 
 
@@ -173,7 +173,7 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
     from ..view.ink.theme import presenting
     from ..view.walls.run_wall import wall_of
-    from .rooms import run_window
+    from .window import run_window
 
     wall = wall_of(options.file, build, presenting(options.theme, options.presenter))
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")

@@ -22,7 +22,7 @@ from ..run.sources.watched import Watched
 from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
-from .pictures import FOLDER, check_look, easel_of
+from .pictures import FOLDER, canvas_of, check_look
 from .recording import RunRecording, check_recording
 from .stop import Stop
 from .window import has_window, show_in_window
@@ -178,7 +178,7 @@ class Follower:
                 failed = fail(GONE) if self.handle.display_lost else stop.code
                 return code or failed
             say(f"{self.name}: writing a picture instead of a window: {self._reason or 'it could not be opened'}")
-            say(f"wrote {easel_of(self.name, self.options, self.watched).write(FOLDER / f'{self.name}.png', '')}")
+            say(f"wrote {canvas_of(self.name, self.options, self.watched).write(FOLDER / f'{self.name}.png', '')}")
             return code
 
 

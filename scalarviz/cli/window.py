@@ -1,7 +1,8 @@
-"""Windows: check whether one can open, show a file in it, and train in it."""
+"""Windows: check whether one can open, show a picture or a file in it, and train in it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from ..run.run import Run
     from ..run.scene.scene import Scene
     from ..view.show import Handle
+    from ..view.watch.host import Guest
 
+SIZE = (1280, 720)
 PATIENCE = 60.0  # seconds for the engine to return from its current call; larger networks take long calls
 
 
@@ -108,3 +111,24 @@ def _stop_training(run: Run, handle: Handle) -> Exception | None:
     if run._store.gate is worker:  # the window had no time for it
         worker.close(PATIENCE)
     return worker.error
+
+
+def wants_wall() -> bool:
+    """Return whether there is a terminal for messages and a display for a window."""
+    return sys.stdout is not None and sys.stdout.isatty() and has_window()
+
+
+def run_window(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
+    """Open a window on the picture that `first` makes and serve it until it is closed; return the exit code."""
+    from ..view.out.desktop import Window
+
+    with Stop() as stop:
+        with stop.while_window_open():
+            window = Window(first, name, size, on_note=lambda line: say(f"scalarviz: {line}"))
+            window.on_lost = lambda: fail(GONE)
+            window.run()
+        if window.display_lost:
+            return fail(GONE)
+        if stop:
+            say(f"scalarviz: {stop.word}")
+        return stop.code

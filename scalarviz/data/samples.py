@@ -16,7 +16,7 @@ from ..checks import check_memory
 from ..errors import FileFormatError, InputError, ScalarvizError, listing, shown
 from ..io import load_picture
 from ..io.atomic import StrPath, check_source, of_disk, path_text, unreadable
-from ..run.checks import as_samples
+from ..run.validation import as_samples
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]

@@ -24,7 +24,8 @@ from ..scalar.array import Values, as_objects, stack
 from .facts import Facts, FoundLayer, Tensor, Way
 from .lanes import Entry
 from .layers import layer_at
-from .operators.table import SETTINGS, Tensors, compute
+from .operators.arrays import Tensors
+from .operators.table import SETTINGS, compute
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ import numpy as np
 from ..checks import integer, mapping
 from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown, typed
 from ..onnx.graph import Array, Graph, Node, Port
-from .operators.table import SIDES, TABLE, Tensors, compute
+from .operators.arrays import Tensors
+from .operators.table import SIDES, TABLE, compute
 
 MOST_ENTERED = 10_000_000
 """The most numbers of one sample of an input: each becomes a Value."""

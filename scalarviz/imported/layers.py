@@ -17,7 +17,8 @@ from .. import nn
 from ..errors import ScalarvizError
 from ..onnx.graph import Node
 from .facts import Facts, FoundLayer, Shape, Tensor, Way, of_module, plain
-from .operators.table import Tensors, compute, each
+from .operators.arrays import Tensors, each
+from .operators.table import compute
 from .operators.windows import border
 
 Recogniser = Callable[[Node, Facts], FoundLayer | None]

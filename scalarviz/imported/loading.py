@@ -20,14 +20,14 @@ from ..checks import text
 from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath
 from ..nn import Module
-from ..nn._state import matching
 from ..nn._to_onnx import Origin
 from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
 from .facts import MOVED, Facts, FoundLayer
 from .lanes import RemediedError, checked, entries, folded, output_axes, probe_sample
-from .operators.table import SETTINGS, SIDES, Tensors, supported
+from .operators.arrays import Tensors
+from .operators.table import SETTINGS, SIDES, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
 """Operators that work only on known numbers."""
@@ -249,7 +249,7 @@ class Loaded(NamedTuple):
 def train_only(net: Module, patterns: Sequence[str]) -> None:
     """Freeze all parameters except those whose names match."""
     for pattern in patterns:
-        matching(net, pattern)
+        net._matching(pattern)
     if net.parameters():
         net.freeze()
     for pattern in patterns:

@@ -32,9 +32,9 @@ from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, Smoot
 from ._module import Module
 from ._norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from ._parameter import Parameter, ParameterView
+from ._parts import LoadResult
 from ._sequential import MLP, Network, PerceptronView, Sequential
 from ._shape import Dropout, Flatten, Unflatten
-from ._state import LoadResult
 
 __all__ = [
     "ELU", "GELU", "MLP", "Activation", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "BCELoss",

@@ -15,7 +15,7 @@ from ..scalar.array import Values, like, row_of
 from ..scalar.functions import shares as shares_of
 from ..scalar.nested import shape_of
 from ..scalar.sums import Dot, Row
-from . import init as initialisers
+from ._draws import pytorch_default, xavier_uniform
 from ._inputs import as_input, titled
 from ._linear import Linear, count
 from ._module import Module
@@ -83,7 +83,7 @@ class MultiheadAttention(Module):
         self.in_proj_weight = Parameter.filled(0.0, (rows, self.embed_dim), self._title())
         self.in_proj_bias = Parameter.filled(0.0, (rows,), self._title()) if biased else None
         self.out_proj = Linear(self.embed_dim, self.embed_dim, bias=biased)
-        initialisers.apply(self, _start, seed)
+        self.initialize(_start, seed)
 
     def __call__(  # type: ignore[override]
         self, query: Any, key: Any, value: Any, need_weights: bool = True, attn_mask: Any = None,
@@ -216,5 +216,5 @@ def _averaged(shares: list[list[Vector]]) -> list[Vector]:
 def _start(shape: Sequence[int], fan_in: int, fan_out: int, draw: Any) -> Any:
     """Initialise as PyTorch does: the three matrices by Xavier's rule, `out_proj` by `Linear`'s; biases are 0."""
     square = shape[0] == shape[1]
-    rule = initialisers.pytorch_default() if square else initialisers.xavier_uniform()
+    rule = pytorch_default() if square else xavier_uniform()
     return rule(tuple(shape), fan_in, fan_out, draw)

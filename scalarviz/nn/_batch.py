@@ -44,7 +44,6 @@ from ._to_onnx import first_sides, origin_of, trained_shape
 
 if TYPE_CHECKING:
     from ..engine.passes import Passes
-    from ._module import Module
 
 Shape = tuple[int, ...]
 Array = NDArray[Any]
@@ -133,7 +132,7 @@ class Recorded:
         return self.reads[key]
 
 
-def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
+def batch_outputs(module: Any, x: Any, named: Mapping[str, Any]) -> Any:
     """Return the outputs for a batch `x`, structured as those of a sample; None if `x` is one sample."""
     if tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
@@ -160,7 +159,7 @@ def batch_outputs(module: Module, x: Any, named: Mapping[str, Any]) -> Any:
     return _computed(module, array, named, recorded) if made is None else _through(array, recorded, made)
 
 
-def is_sample(module: Module, shape: Shape) -> bool:
+def is_sample(module: Any, shape: Shape) -> bool:
     """Return whether an array of two or more dimensions is one sample of a module, and no batch.
 
     This is the one rule: it is a batch, unless the sample's shape is known and equals the array's. The file that the
@@ -171,7 +170,7 @@ def is_sample(module: Module, shape: Shape) -> bool:
     return known is not None and len(known) == len(shape) and (None in known or known == shape)
 
 
-def _computed(module: Module, array: Array, named: Mapping[str, Any], recorded: Recorded) -> Any:
+def _computed(module: Any, array: Array, named: Mapping[str, Any], recorded: Recorded) -> Any:
     """Return the outputs for plain numbers: by kernels, once the gradient of so many samples was asked for."""
     theta, rows = recorded.theta(), np.array(array.reshape(len(array), prod(array.shape[1:])))
     with recorded.lock:
@@ -221,7 +220,7 @@ def _through(array: Array, recorded: Recorded, made: Made) -> Any:
     return _shaped(recorded, rows[program.outputs].T, None, gradient, (made, inputs.reshape(array.shape)))
 
 
-def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recorded:
+def _recording(module: Any, sample: Shape, named: Mapping[str, Any]) -> Recorded:
     """Return a new recording, which is kept if it does not depend on arguments or drawn numbers."""
     made, looked = list[Any](), False
 
@@ -251,7 +250,7 @@ def _recording(module: Module, sample: Shape, named: Mapping[str, Any]) -> Recor
     return recorded
 
 
-def _kept(module: Module, sample: Shape) -> Recorded | None:
+def _kept(module: Any, sample: Shape) -> Recorded | None:
     """Return a recording that still holds."""
     for one in module._books.recordings.get(sample, ()):
         if one.run is one.owner() and all(_stands(get(), before) for get, before in one.standing):
@@ -269,7 +268,7 @@ def _stands(now: Any, before: list[Any]) -> bool:
     return len(now) == len(before) and all(map(is_, now, before))
 
 
-def _standing(module: Module) -> Standing:
+def _standing(module: Any) -> Standing:
     """Return all that a recording depends on: attributes of the layers, and what users' functions read beside these."""
     parts = [part for _, part in module.named_modules()]
     functions = _reachable([function for part in parts for function in _functions_of(part)])
@@ -293,7 +292,7 @@ def _is_part(x: Any) -> bool:
     return isinstance(x, Parameter | Weight) or hasattr(x, "named_modules")
 
 
-def _functions_of(part: Module) -> list[FunctionType]:
+def _functions_of(part: Any) -> list[FunctionType]:
     """Return the functions of a user's class, without those that make an object, and those that its object holds."""
     kinds = [one for one in type(part).__mro__ if not _of_package(one) and one is not object]
     every = [held for one in kinds for name, held in vars(one).items() if name != "__init__"]
@@ -464,7 +463,7 @@ def _parts(result: Any, found: Array, call: Made | None, reached: list[slice]) -
     return rebuilt(result, part_of)
 
 
-def _one_by_one(module: Module, array: Array, named: Mapping[str, Any], made: Made | None, why: str) -> Any:
+def _one_by_one(module: Any, array: Array, named: Mapping[str, Any], made: Made | None, why: str) -> Any:
     """Return the outputs of a batch that cannot be recorded: sample by sample, and so its gradient."""
     title, place = titled(module, type(module).__name__), mask.next_place()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError, shown
 from ..scalar import Block, Value, tracing
 from ._parameter import fitted, float_array
-
-if TYPE_CHECKING:
-    from ._module import Module
 
 
 class Buffer(Block):
@@ -106,7 +103,7 @@ class Buffered:
             return kept
         return kept.data[()] if kept.whole else kept.data  # `+= 1` makes a new number and sets it
 
-    def __set__(self, module: Module, value: Any) -> None:
+    def __set__(self, module: Any, value: Any) -> None:
         """Copy into the existing buffer; the first array, or a Buffer, becomes the buffer."""
         kept = vars(module).get(self._name)
         if value is not None and not isinstance(value, Buffer):

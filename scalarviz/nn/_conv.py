@@ -21,7 +21,7 @@ from ..scalar import Value, Weight, dot, functions
 from ..scalar.array import like
 from ..scalar.nested import shape_of
 from ..scalar.sums import affine_span
-from . import init as initialisers
+from ._draws import Function
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
@@ -144,7 +144,7 @@ class Conv(Sliding):
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1, padding: Size | str = 0,
-        dilation: Size = 1, groups: int = 1, bias: bool = True, *, init: initialisers.Function | None = None,
+        dilation: Size = 1, groups: int = 1, bias: bool = True, *, init: Function | None = None,
         seed: int | None = None,
     ) -> None:  # fmt: skip
         name, n = type(self).__name__, self.dimensions
@@ -158,7 +158,7 @@ class Conv(Sliding):
         shape = (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
         self.weight = Parameter.filled(0.0, shape, f"{name}({self.in_channels}, {self.out_channels})")
         self.bias = Parameter(np.zeros(self.out_channels)) if flag(bias, f"{name}: bias") else None
-        initialisers.apply(self, init, seed)
+        self.initialize(init, seed)
 
     def _padding(self, given: Any) -> Sides | str:
         name = type(self).__name__

@@ -10,7 +10,7 @@ from ..scalar import Value, Weight
 from ..scalar.array import as_objects, like
 from ..scalar.nested import flatten
 from ..scalar.value import as_value
-from . import init as initialisers
+from ._draws import Function, normal
 from ._linear import count
 from ._module import Module
 from ._parameter import Parameter, ParameterView, chosen
@@ -107,7 +107,7 @@ class Embedding(Module):
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
-        init: initialisers.Function | None = None, seed: int | None = None,
+        init: Function | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         self.num_embeddings = count(num_embeddings, "Embedding: num_embeddings")
         self.embedding_dim = count(embedding_dim, "Embedding: embedding_dim")
@@ -116,7 +116,7 @@ class Embedding(Module):
         )
         shape = self.num_embeddings, self.embedding_dim
         self.weight = Parameter.filled(0.0, shape, f"Embedding({self.extra_repr()})")
-        initialisers.apply(self, initialisers.normal() if init is None else init, seed)
+        self.initialize(normal() if init is None else init, seed)
         if self.padding_idx is not None:
             self.weight[self.padding_idx].frozen = True
 

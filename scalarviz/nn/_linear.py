@@ -14,7 +14,7 @@ from ..scalar import Value, Weight
 from ..scalar.array import like
 from ..scalar.nested import shape_of
 from ..scalar.sums import affine
-from . import init as initialisers
+from ._draws import Function
 from ._inputs import titled
 from ._module import Module
 from ._parameter import Parameter
@@ -72,14 +72,14 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, init: initialisers.Function | None = None,
+        self, in_features: int, out_features: int, bias: bool = True, init: Function | None = None,
         seed: int | None = None,
     ) -> None:  # fmt: skip
         self.in_features = count(in_features, "Linear: in_features")
         self.out_features = count(out_features, "Linear: out_features")
         self.weight = Parameter.filled(0.0, (self.out_features, self.in_features), self._title())
         self.bias = Parameter(np.zeros(self.out_features)) if flag(bias, "Linear: bias") else None
-        initialisers.apply(self, init, seed)
+        self.initialize(init, seed)
 
     def forward(self, x: Any) -> Any:
         """Return the `out_features` sums of one row of `in_features` numbers; further dimensions before it stay."""
@@ -131,13 +131,13 @@ class Perceptron(Module):
 
     def __init__(
         self, n_in: int, activation: Callable[[Any], Any] | None = None, bias: bool = True,
-        init: initialisers.Function | None = None, seed: int | None = None,
+        init: Function | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         self.in_features = count(n_in, "Perceptron: n_in")
         activation = callable_or_none(activation, "Perceptron: activation")
         self.weight = Parameter.filled(0.0, (self.in_features,), f"Perceptron({self.in_features})")
         self.bias = Weight() if flag(bias, "Perceptron: bias") else None
-        initialisers.apply(self, init, seed)
+        self.initialize(init, seed)
         self.activation = activation
 
     def forward(self, x: Any) -> Value:

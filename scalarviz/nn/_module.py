@@ -7,19 +7,18 @@ as `Weight` objects.
 from __future__ import annotations
 
 import copy
+import re
 import weakref
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat, overload
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import attributes
-from ..checks import check_set_to_none, flag, position, text
-from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, shown
+from ..checks import check_set_to_none, flag, mapping, text
+from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing, shown
 from ..scalar import Weight, tracing
 from ..scalar.array import Values
 from ..scalar.nested import flatten, shape_of
@@ -29,70 +28,17 @@ from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import METHODS, PLACE
 from ._buffer import Buffer
+from ._draws import Function, next_draw, no_bias, pytorch_default
 from ._inputs import ONE_INPUT, SEVERAL, as_argument, as_input, as_lists, as_result, from_sample, is_ours
 from ._numbers import Numbers
-from ._parameter import Parameter
-from ._state import LoadResult, buffers, entries, load, matching, register
+from ._parameter import FloatArray, Parameter, ParameterView, fitted, float_array
+from ._parts import Kept, LoadResult, Parts, Place, Weights, fitting, held_at, parts_in, parts_of, written
 from ._to_onnx import write
 
 if TYPE_CHECKING:
     from ..io.atomic import StrPath
+    from ._draws import Function
     from ._elementwise import Elementwise
-    from .init import Function
-
-
-Place = tuple[str, tuple[int, ...]]
-"""The name of an attribute, and the indices of the part in its nested lists; () if the attribute itself is the part."""
-
-_LISTS = (list, tuple)
-
-
-def parts_of(attributes: Mapping[str, Any], kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
-    """Yield each object of one of the `kinds` in the attributes, in order, with its place."""
-    for name, value in attributes.items():
-        yield from parts_in(name, value, kinds)
-
-
-def parts_in(name: str, value: Any, kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
-    if isinstance(value, kinds):
-        yield (name, ()), value
-    elif isinstance(value, _LISTS):
-        for place, part in _listed(value, kinds, ()):
-            yield (name, place), part
-
-
-def _listed(items: Any, kinds: tuple[type, ...], above: tuple[Any, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    # check the types only: this is fast for a long list of numbers
-    if not any(_promising(kind, kinds) for kind in set(map(type, items))) or any(items is other for other in above):
-        return
-    for i, item in enumerate(items):
-        if isinstance(item, kinds):
-            yield (i,), item
-        elif isinstance(item, _LISTS):
-            for place, part in _listed(item, kinds, (*above, items)):
-                yield (i, *place), part
-
-
-@lru_cache(maxsize=256)
-def _promising(kind: type, kinds: tuple[type, ...]) -> bool:
-    return issubclass(kind, (*kinds, *_LISTS))
-
-
-def written(place: Place) -> str:
-    """Return the name of the part at `place`: ``"layers.0"``, in a list of lists ``"w.3.5"``."""
-    name, numbers = place
-    return ".".join((name, *map(str, numbers))) if numbers else name
-
-
-def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
-    """Return the object at `place`, or None if the place no longer exists."""
-    name, numbers = place
-    value = attributes.get(name)
-    for number in numbers:
-        if not isinstance(value, _LISTS) or number >= len(value):
-            return None
-        value = value[number]
-    return value
 
 
 def tree(module: Module) -> str:
@@ -114,43 +60,16 @@ def _brief(part: Module | Parameter | Weight) -> str:
     return f"Weight {part.data:.6g}" if isinstance(part, Weight) else repr(part)
 
 
-class Weights(Sequence[Weight]):
-    """The single weights of several parameters; those of an array in C order. Each Weight is made on access."""
-
-    def __init__(self, parameters: Sequence[Parameter | Weight]) -> None:
-        self._parts = list(parameters)
-        self._ends = list(accumulate(part.size if isinstance(part, Parameter) else 1 for part in self._parts))
-
-    def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
-
-    @overload
-    def __getitem__(self, index: int) -> Weight: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Weight]: ...
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        place = position(index, len(self), "weights()")
-        which = bisect_right(self._ends, place)
-        part = self._parts[which]
-        return part if isinstance(part, Weight) else part.weight(place - self._ends[which] + part.size)
-
-    def __iter__(self) -> Iterator[Weight]:
-        for part in self._parts:
-            yield from (part,) if isinstance(part, Weight) else map(part.weight, range(part.size))
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} weights of {len(self._parts)} parameters>"
-
-
 """How many users' forwards are running in this thread: inside one, an array is no batch."""
+
+
+_SUBSCRIPTS = re.compile(r"(.*?)((?:\[\d+\])+)")
 
 
 class _Books:
     """The private state of a module."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "recordings", "said")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "recordings", "rule", "said")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
@@ -159,19 +78,8 @@ class _Books:
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
         self.recordings: dict[Any, Any] = {}  # by the shape of a sample: how to compute a batch
+        self.rule: Function | None = None  # the initialiser that last drew the own parameters; pickling forgets it
         self.said = False  # whether a warning said that objects compute its batches
-
-
-class Parts(list[Parameter | Weight]):
-    """A list of parameters that is its own iterator, too: ``next(net.parameters())``."""
-
-    _given = 0
-
-    def __next__(self) -> Parameter | Weight:
-        if self._given == len(self):
-            raise StopIteration
-        self._given += 1
-        return self[self._given - 1]
 
 
 class Module:
@@ -516,6 +424,28 @@ class Module:
 
     # ---- parameters and buffers of the whole tree
 
+    def _entries(self, prefix: str = "") -> Iterator[tuple[str, Parameter | Weight | Kept]]:
+        """Yield parameters and buffers by path in PyTorch's order: for each self its parameters, then its buffers."""
+        for path, owner in self._walk(prefix, ()):
+            own = [(n, p) for n, p in owner._members() if isinstance(p, Parameter | Weight)]
+            for name, part in (*own, *owner._own_buffers()):
+                yield (f"{path}.{name}" if path else name), part
+
+    def _own_buffers(self) -> Iterator[tuple[str, Kept]]:
+        for name in self._books.buffers:
+            kept = vars(self).get(name)
+            part = kept if isinstance(kept, Buffer) else getattr(self, name)
+            if part is not None:  # None stands for no buffer, as in PyTorch
+                yield name, part
+
+    def _buffers(self, prefix: str, once: bool) -> Iterator[tuple[str, Kept]]:
+        """Yield buffers by path. With `once` a shared one comes once, else under each of its names."""
+        seen: set[int] = set()
+        for name, part in self._entries(prefix):
+            if isinstance(part, Buffer | np.ndarray) and not (once and id(part) in seen):
+                seen.add(id(part))
+                yield name, part
+
     def register_buffer(self, name: str, array: ArrayLike) -> None:
         """Keep `array` under the attribute `name`: in the state_dict, in copies and pickles, but never trained.
 
@@ -526,11 +456,20 @@ class Module:
         TypeMismatchError
             `array` is no array of real numbers.
         """
-        register(self, name, array)
+        title = f"register_buffer of {type(self).__name__}"
+        if not text(name, f"{title}: the name").isidentifier():
+            raise InputError(f"{title}: the name must be a Python identifier, got {shown(name)}")
+        if hasattr(self, name) and name not in self._books.buffers:
+            raise InputError(f"{title}: {shown(name)} already exists and is not a buffer; choose another name")
+        numbers = float_array(array, f"{title}: {name!r}")
+        kept = np.asarray(array).dtype
+        books = self._books
+        books.buffers = tuple(dict.fromkeys((*books.buffers, name)))
+        setattr(self, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
 
     def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield each buffer with its path, as an array; with `remove_duplicate` each once, under its first name."""
-        found = buffers(self, prefix, flag(remove_duplicate, "named_buffers: remove_duplicate"))
+        found = self._buffers(prefix, flag(remove_duplicate, "named_buffers: remove_duplicate"))
         return ((name, part.data if isinstance(part, Buffer) else part) for name, part in found)
 
     def to(self, *place: Any, **named: Any) -> Self:
@@ -554,6 +493,19 @@ class Module:
         for part in self.parameters():
             part.zero_grad()
 
+    def _matching(self, pattern: str) -> list[Parameter | ParameterView | Weight]:
+        """Return the parameters whose name matches, or the row or Weight that `pattern` names with subscripts."""
+        text(pattern, "a pattern of parameters, such as '0.*',")
+        named = dict(self.named_parameters(remove_duplicate=False))
+        found: list[Parameter | ParameterView | Weight] = [p for name, p in named.items() if fnmatchcase(name, pattern)]
+        if found:
+            return found
+        subscripts = _SUBSCRIPTS.fullmatch(pattern)
+        part = named.get(subscripts[1]) if subscripts else None
+        if subscripts and isinstance(part, Parameter):
+            return [part[tuple(int(i) for i in re.findall(r"\d+", subscripts[2]))]]
+        raise InputError(f"no parameter of {type(self).__name__} matches {shown(pattern)}; allowed: {listing(named)}")
+
     def freeze(self, pattern: str = "*") -> None:
         """Freeze the parameters whose name matches (``"0.*"``, ``"0.weight[4][2]"``): optimisers skip them.
 
@@ -562,26 +514,53 @@ class Module:
         InputError
             No parameter has such a name.
         """
-        for part in matching(self, pattern):
+        for part in self._matching(pattern):
             part.frozen = True
 
     def unfreeze(self, pattern: str = "*") -> None:
         """Undo `freeze` for the parameters whose name matches; InputError if none matches."""
-        for part in matching(self, pattern):
+        for part in self._matching(pattern):
             part.frozen = False
 
-    def initialize(self, initializer: Function | None = None, seed: int = 0) -> None:
+    def initialize(self, initializer: Function | None = None, seed: int | None = 0) -> None:
         """Re-initialise every parameter; see :func:`scalarviz.nn.init.apply`."""
-        from .init import apply
+        rule = pytorch_default() if initializer is None else initializer
+        if not callable(rule):
+            raise TypeMismatchError(
+                f"an initialiser must be a function (shape, fan_in, fan_out, draw), got {shown(initializer)}"
+            )
+        for owner, part, values in self._drawn(lambda _: rule, seed):
+            part.data = values if isinstance(part, Parameter) else float(values)
+            owner._books.rule = rule
 
-        apply(self, initializer, seed)
+    def _drawn(
+        self, rule_of: Callable[[Module], Function], seed: int | None
+    ) -> Iterator[tuple[Module, Parameter | Weight, FloatArray]]:
+        """Yield new numbers for every parameter, and the module whose it is."""
+        done: set[int] = set()
+        for path, owner in self.named_modules():
+            rule = rule_of(owner)
+            for name, part in owner._members():
+                if not isinstance(part, Parameter | Weight) or id(part) in done:
+                    continue
+                draw = next_draw(seed, len(done))
+                done.add(id(part))
+                shape = part.shape if isinstance(part, Parameter) else ()
+                fill = getattr(rule, "bias", no_bias) if name == "bias" else rule
+                constant = owner.constant_start(part)
+                made = np.full(shape, constant) if constant is not None else fill(shape, *owner.fans(part), draw)
+                values = fitted(made, shape, f"the initial value of {f'{path}.{name}'.lstrip('.')}")
+                if (padding := getattr(owner, "padding_idx", None)) is not None:
+                    values = values.copy()
+                    values[padding] = 0.0
+                yield owner, part, values
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Return copies of all parameters and buffers as arrays, by name; a tied one under each name, as in PyTorch.
 
         A torch.nn.Module with the same names can load it: ``theirs.load_state_dict(net.state_dict())``.
         """
-        return {n: np.array(p if isinstance(p, np.ndarray) else p.data).view(Numbers) for n, p in entries(self)}
+        return {n: np.array(p if isinstance(p, np.ndarray) else p.data).view(Numbers) for n, p in self._entries()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copy arrays into the parameters and buffers of the same names. An error changes nothing.
@@ -602,7 +581,31 @@ class Module:
         InputError
             Names are missing or unexpected, or shapes differ; one message lists all of them.
         """
-        return load(self, state_dict, strict)
+        mapping(state_dict, "load_state_dict: the state")
+        flag(strict, "load_state_dict: strict")
+        own = dict(self._entries())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [str(name) for name in state_dict if name not in own]
+        arrays, faults = {}, []
+        for name in own.keys() & state_dict.keys():
+            part = own[name]
+            try:
+                arrays[name] = fitting(state_dict[name], part, name)
+            except (InputError, TypeMismatchError) as error:
+                faults.append(str(error))
+        if strict:
+            faults += [f"missing: {listing(missing)}"] if missing else []
+            faults += [f"unexpected: {listing(unexpected)}"] if unexpected else []
+        if faults:
+            advice = "; strict=False ignores missing and unexpected names" if strict and (missing or unexpected) else ""
+            raise InputError(f"load_state_dict of {type(self).__name__}: " + "; ".join(sorted(faults)) + advice)
+        for name, array in arrays.items():
+            part = own[name]
+            if isinstance(part, np.ndarray):
+                part[...] = array
+            else:
+                part.data = float(array) if isinstance(part, Weight) else array
+        return LoadResult(missing, unexpected)
 
     def to_onnx(self, path: StrPath, shape: Any = None, *, dtype: str = "float32") -> None:
         """Write the module in evaluation mode to an ONNX file (opset 17, IR 8), the whole file or nothing.
@@ -647,14 +650,11 @@ class Module:
         write(self, path, shape, dtype)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Module:
-        from .init import keep_rule
-
         twin: Module = type(self).__new__(type(self))
         memo[id(self)] = twin
-        twin._books.buffers = self._books.buffers
+        twin._books.buffers, twin._books.rule = self._books.buffers, self._books.rule
         for name, value in vars(self).items():
             setattr(twin, name, copy.deepcopy(value, memo))
-        keep_rule(twin, self)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:

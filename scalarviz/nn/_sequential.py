@@ -12,13 +12,12 @@ from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.sums import Dot, Row
 from . import _module
-from . import init as initialisers
 from ._activations import Tanh
+from ._draws import Function
 from ._inputs import as_input
 from ._linear import Linear, as_row, callable_or_none, count
 from ._module import Module
 from ._parameter import ParameterView
-from .init import Function
 
 LISTS = (list, tuple)
 
@@ -133,7 +132,7 @@ class MLP(Sequential):
 
     def __init__(
         self, n_in: int, hidden: int | Sequence[int], n_out: int | None = None, activation: Callable[[], Module] = Tanh,
-        bias: bool = True, init: initialisers.Function | None = None, seed: int | None = None,
+        bias: bool = True, init: Function | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         given: Any = hidden
         if isinstance(given, str) or (isinstance(given, Sequence) and any(isinstance(n, str) for n in given)):
@@ -146,7 +145,7 @@ class MLP(Sequential):
         for k, (before, behind) in enumerate(pairwise(widths)):
             parts += [*([_make_activation(activation)] if k else []), Linear(before, behind, bias=bias)]
         super().__init__(*parts)
-        initialisers.apply(self, init, seed)
+        self.initialize(init, seed)
 
 
 def _make_activation(activation: Any) -> Module:

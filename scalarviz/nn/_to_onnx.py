@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from inspect import signature
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from ..errors import InputError, MissingDependencyError, TypeMismatchError, show
 from ..io.atomic import StrPath, check_target, write_bytes
 from ..onnx.graph import MISSING
 from ..scalar import Weight
-
-if TYPE_CHECKING:
-    from ._module import Module
 
 Shape = tuple[int, ...]
 WIDEST = 1 << 32
@@ -34,7 +31,7 @@ class Origin:
     opset: int
 
 
-def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
+def write(module: Any, path: StrPath, shape: Any, dtype: str) -> None:
     """Write a module as ONNX; see :meth:`Module.to_onnx`."""
     check_target(path)
     one_of(dtype, ("float32", "float64"), "to_onnx: dtype")
@@ -42,11 +39,10 @@ def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
     if find_spec("onnx") is None:
         raise MissingDependencyError(MISSING)
     from ..onnx.export.module import exported
-    from ._state import entries
 
     numbers = module.state_dict()
     known: dict[Any, tuple[str, NDArray[Any]]] = {}
-    for name, part in entries(module):
+    for name, part in module._entries():
         block = part._block if isinstance(part, Weight) else part
         if not isinstance(block, np.ndarray) and block.size == numbers[name].size:  # user arrays are constants
             known.setdefault(block, (name, numbers[name]))
@@ -54,13 +50,13 @@ def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
     write_bytes(path, exported(module, shapes, known, names, dtype, origin_of(module)))
 
 
-def origin_of(module: Module) -> Origin | None:
+def origin_of(module: Any) -> Origin | None:
     """Return the facts that the module stores about the ONNX file from which it was loaded."""
     found = vars(module).get("onnx_origin")
     return found if isinstance(found, Origin) else None
 
 
-def _shapes(module: Module, given: Any) -> list[Shape]:
+def _shapes(module: Any, given: Any) -> list[Shape]:
     """Return the shapes of the module's inputs."""
     if isinstance(given, list):
         shapes = [_checked(each) for each in given]

@@ -1,7 +1,7 @@
 """Optimisers: rules that turn a weight, its gradient and some state into the weight's next value.
 
-Read `_rules` first: a rule is a function of Values, recorded once. `_optimizer` holds the shared base, and
-`lr_scheduler` the learning rate schedules.
+Read `_rules` first: a rule is a function of Values, recorded once. `_optimizer` holds the shared base,
+`_pace` the base of the schedules, and `lr_scheduler` the schedules.
 """
 
 from typing import TYPE_CHECKING
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ..arguments import explain, module_names
 from . import lr_scheduler
 from ._optimizer import Optimizer
+from ._pace import LRScheduler as Schedule
 from ._rules import RULES, SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop, Rprop
-from ._scheduler import LRScheduler as Schedule
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
            "Schedule", "lr_scheduler"]  # fmt: skip

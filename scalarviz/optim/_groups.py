@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from ..scalar import Block, Value, Weight, where
 from ..scalar.number import at_least_zero
 from ..scalar.weight import Indices
 from ._checked import held_by
-
-if TYPE_CHECKING:
-    from ._optimizer import Optimizer
 
 INITIAL = "initial_lr"
 MOST = 64
@@ -86,7 +83,7 @@ def _groups_in(params: Any) -> list[Mapping[str, Any]]:
 class ParamGroup(MutableMapping[str, Any]):
     """One group: ``"params"`` and the numbers of its rule by name. Setting one works as on the optimiser."""
 
-    def __init__(self, optimizer: Optimizer, index: int) -> None:
+    def __init__(self, optimizer: Any, index: int) -> None:
         self._optimizer, self._index = optimizer, index
 
     def __getitem__(self, name: str) -> Any:

@@ -21,14 +21,11 @@ from ..scalar.weight import Indices
 from ..tape import Tape, trace
 from ._checked import steps_of
 from ._groups import INITIAL, MOST, GroupNumbers, ParamGroup, grouped, picked
-from ._pace import Pace
+from ._pace import LRScheduler, Pace
 from ._vector import FloatArray, Places, Rows, gathered, moving_of, places_in, prepared, scatter
 
-if TYPE_CHECKING:
-    from ._scheduler import LRScheduler
 
-
-def closing(init: Callable[..., None]) -> Callable[..., None]:
+def after_construction(init: Callable[..., None]) -> Callable[..., None]:
     """Wrap a constructor so that the optimiser knows when its outermost constructor has finished."""
 
     @wraps(init)
@@ -141,7 +138,7 @@ class Optimizer:
         super().__init_subclass__(**options)
         own: Any = cls
         if "__init__" in vars(cls):
-            own.__init__ = closing(own.__init__)
+            own.__init__ = after_construction(own.__init__)
         names = inspect.signature(own.__init__).parameters
         own._arguments = tuple(dict.fromkeys(name for name in ("lr", *names) if name not in ("self", "params")))
 
@@ -160,7 +157,7 @@ class Optimizer:
         else:
             self.assign(found)
 
-    @closing
+    @after_construction
     def __init__(self, params: Iterable[Block | Weight], lr: float) -> None:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):

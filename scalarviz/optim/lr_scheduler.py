@@ -32,8 +32,7 @@ from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, sho
 from ..scalar.number import as_number, checked_number, positive
 from ._checked import below_one, finite, steps_of, whole_numbers
 from ._optimizer import Optimizer
-from ._pace import Floats, Pace, PaceMoment
-from ._scheduler import BY_ITSELF, LRScheduler, Standing, groups_of, numbers
+from ._pace import BY_ITSELF, Floats, LRScheduler, Pace, PaceMoment, Standing, groups_of, numbers
 
 __all__ = [
     "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR",

@@ -1,4 +1,4 @@
-"""Apply edits: all go through ``run.do(edit)``. `RunHands` is the interface through which an edit changes a run."""
+"""Apply edits: all go through ``run.do(edit)``. `RunAccess` is the interface through which an edit changes a run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from ..optim import Schedule
 from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
 from . import regraph
-from .atomic import Atomic, keep
-from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
 from .core.gather import drawn_weights
 from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
@@ -34,6 +32,8 @@ from .edits.change import Change
 from .edits.numbers import Spans
 from .engines import go_on_with, prepare_anew
 from .regraph import PreparedChange, put_graph, put_prepared
+from .transaction import Transaction, keep
+from .validation import as_pair, batch_of, check_targets, fitting, fitting_source
 
 if TYPE_CHECKING:
     from .run import Run
@@ -76,16 +76,16 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
         raise TypeMismatchError(f"run.do: expected an Edit, such as SetWeights(0, [0.5]), got {typed(edit)}")
     text(gesture, "run.do: the gesture")
     run._enter()
-    edit = edit.resolved(run._hands)
-    edit.check(run._hands)
+    edit = edit.resolved(run._access)
+    edit.check(run._access)
     if isinstance(edit, Call):
         _call(run, edit, gesture)
         return
     # an applied edit is in the log
-    with Atomic(run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)) as atomic:
-        atomic.waits = not isinstance(edit, SetEngine)  # it may take long
-        edit.apply(run._hands)
-        atomic.waits = True
+    with Transaction(run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)) as change:
+        change.waits = not isinstance(edit, SetEngine)  # it may take long
+        edit.apply(run._access)
+        change.waits = True
         _note(run, edit, gesture)
 
 
@@ -95,7 +95,7 @@ def _call(run: Run, edit: Call, gesture: str) -> None:
     run._said = said or edit.words()
     run._traveller.lend()
     try:
-        edit.apply(run._hands)
+        edit.apply(run._access)
         written = tuple(change.edit for change in run._traveller.find_changes())
         if written or run.timeline.revision == revision:  # edits of the function say more
             _note(run, edit, gesture, does=written)
@@ -126,7 +126,7 @@ def change(
     edits += [SetLimits(**{**asdict(run._problem.limits), **changed})] if changed else []
     edits += [] if engine is None else [SetEngine(engine)]
     for edit in edits[1:]:  # the first one is checked when it is applied
-        edit.check(run._hands)
+        edit.check(run._access)
     for edit in edits:
         run.do(edit)
 
@@ -166,7 +166,7 @@ def not_set(run: Run, name: str) -> UnknownAttributeError:
 _ODD = 0x9E3779B97F4A7C15  # consecutive steps of one run share no numbers with those of the next seed
 
 
-class RunHands:
+class RunAccess:
     """Changes and checks of a run for edits, between two of its steps. Checks change nothing and raise InputError."""
 
     def __init__(self, run: Run) -> None:

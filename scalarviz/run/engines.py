@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..collecting import collection_paused
+from ..contexts import collection_paused
 from ..engine.outside import Outside
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, EngineChoice, find

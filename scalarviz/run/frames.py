@@ -24,7 +24,6 @@ from ..errors import InputError, StateError, TypeMismatchError, shown, typed
 from ..scalar.number import at_least_zero
 from ..scalar.weight import Weight
 from ..tape import Tape
-from .checks import Shape, as_pair, check_targets, fitting, flat, limited_rule
 from .core.frame import Coming, Frame, Units
 from .core.gather import index_of
 from .core.graph import Forward
@@ -36,6 +35,7 @@ from .opened.opened import Opened
 from .opened.passes import EngineStep, StepData
 from .opened.why import Comparison, Why, compared, say
 from .opened.why import why as terms_of
+from .validation import Shape, as_pair, check_targets, fitting, flat, limited_rule
 
 if TYPE_CHECKING:
     from .run import Run

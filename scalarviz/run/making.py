@@ -16,7 +16,6 @@ from ..engine.table import checked_name, choose
 from ..nn._losses import batch_reduction, batch_shares
 from ..scalar.store import Block, Store
 from .callbacks import end_callbacks
-from .checks import as_pair, batch_of, check_run, from_torch, limits_of, of_values, sample_shape, seed_of
 from .core.gather import gather, owners_of, release
 from .core.graph import Graph, recorded, weights_of
 from .core.optimizer import columns_of, flat_state, loss_scale_of, record_rules, record_update
@@ -26,6 +25,7 @@ from .engines import first_trainer
 from .past.timeline import Timeline
 from .questions.breakpoints import Breakpoints
 from .travel import Traveller
+from .validation import as_pair, batch_of, check_run, from_torch, limits_of, of_values, sample_shape, seed_of
 
 if TYPE_CHECKING:
     from .run import Run

@@ -24,8 +24,6 @@ from ..optim._groups import GroupNumbers
 from ..optim._optimizer import holding
 from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
-from .atomic import Atomic
-from .checks import batch_of, check_run
 from .core.gather import as_blocks, blocks_of, buffers_in, owners_of, release, starts
 from .core.graph import Graph, Place, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update
@@ -33,6 +31,8 @@ from .core.setup import Dataset, data_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 from .engines import prepare_anew
 from .making import put_on, take_weights
+from .transaction import Transaction
+from .validation import batch_of, check_run
 
 if TYPE_CHECKING:
     from .run import Run
@@ -199,8 +199,8 @@ def put_prepared(run: Run, made: PreparedChange) -> None:
         _put(run, made, run._store)
         return
     values = {block: block.flat_value.copy() for block in made.graph.blocks}
-    with Atomic(run) as atomic:
-        atomic.on_restore(partial(_give_back, run, values))
+    with Transaction(run) as change:
+        change.on_restore(partial(_give_back, run, values))
         take_weights(run, made.graph.blocks, partial(_put, run, made))
 
 
@@ -219,8 +219,8 @@ def _put(run: Run, made: PreparedChange, store: Store) -> None:
     store.gate = run._store.gate
     if graph.optimizer is not old.optimizer:
         hand_back(old.optimizer, old.tape, run._problem, training)
-        with Atomic(run) as atomic:
-            atomic.refer(graph.optimizer, graph.optimizer.lr_pace, *graph.optimizer.rules)
+        with Transaction(run) as change:
+            change.refer(graph.optimizer, graph.optimizer.lr_pace, *graph.optimizer.rules)
     if made.numbers is not None:
         graph.optimizer.put_moment(made.numbers)
     graph.optimizer.lr_pace.restore(_pace(made, old))

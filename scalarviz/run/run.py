@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import attributes, explained
 from ..checks import flag, function, integer, real_array
-from ..closing import Closing
+from ..contexts import Closing
 from ..engine.problem import Problem, Sampling
 from ..engine.table import EngineChoice
 from ..errors import StateError
@@ -26,16 +26,14 @@ from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, editing, engines, frames, making, state, travel
-from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
-from .checks import Shape
 from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Forward, Graph
 from .core.history import History
 from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.setup import Dataset
 from .core.training import Training, in_turn, on_training_thread
-from .editing import UNCHANGED, RunHands, Unchanged
+from .editing import UNCHANGED, RunAccess, Unchanged
 from .edits import AddSamples, Refill, SetFrozen, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
 from .edits.base import Applied, Edit
 from .frames import FrameRequest, Sample
@@ -46,7 +44,9 @@ from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
 from .state import Checkpoint, State
+from .transaction import Transaction
 from .travel import Traveller
+from .validation import Shape
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
@@ -183,7 +183,7 @@ class Run(Closing):
     _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
     _closed = False
-    _atomic: Atomic | None = None  # while it is changed
+    _transaction: Transaction | None = None  # while it is changed
     _said = ""  # how the function that is being called was announced
     # caches
     _calling: StepCallback | None = None
@@ -981,8 +981,8 @@ class Run(Closing):
     # ---- for the code that trains the run, owns its weights, or reaches into it
 
     @property
-    def _hands(self) -> RunHands:
-        return RunHands(self)
+    def _access(self) -> RunAccess:
+        return RunAccess(self)
 
     def _attach(self) -> None:
         """Attach the optimiser to this run; it gets its numbers back when the run ends."""

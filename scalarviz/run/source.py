@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError, UnknownNameError, listing
 from ..scalar.store import Store
-from .checks import flat
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
 from .core.graph import Forward
 from .edits import Edit
@@ -25,6 +24,7 @@ from .frames import FrameRequest, PendingCall, evaluated, sample
 from .opened.network import SampleGradient
 from .run import Run
 from .travel import WeightRecord, span
+from .validation import flat
 
 Float = NDArray[np.floating]
 

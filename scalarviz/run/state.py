@@ -28,14 +28,14 @@ from ..io.pictures import FORMATS
 from ..io.weights import OPTIMIZER, OURS, entries_under, load_tensors, parse_json, save_tensors
 from ..nn import Module
 from ..onnx.graph import MISSING
-from .atomic import Atomic
-from .checks import seed_of, steps_of
 from .core.gather import asked, constants_of, without_constants
 from .core.graph import Graph
 from .core.optimizer import SCALE_NAME, by_name
 from .core.optimizer import restore as put_by_name
 from .core.setup import CHECKS, Dataset, Setup, checked_keep, plain, read, setup_of, storable, written
 from .core.training import Training, in_turn
+from .transaction import Transaction
+from .validation import seed_of, steps_of
 
 if TYPE_CHECKING:
     from .run import Run
@@ -95,7 +95,7 @@ class State:
         if self.setup.seed != run._problem.seed:
             raise InputError(f"the state has seed {self.setup.seed}, this run has seed {run._problem.seed}")
         if not lost(self.engine.name):
-            run._hands.check_engine(self.engine.name)
+            run._access.check_engine(self.engine.name)
         if self.buffers is not None:
             _check_buffers(constants_of(self.graph.model), self.buffers)
         modules = dict(asked(self.graph.model, "named_modules"))
@@ -160,31 +160,31 @@ def take(run: Run, state: State) -> None:
     run._enter()
     if not isinstance(state, State):
         raise TypeMismatchError(f"run.take: expected a State from run.state(), got {shown(state)}")
-    with Atomic(run, lines=True), run.timeline.jump("return to a saved state", state.place):
+    with Transaction(run, lines=True), run.timeline.jump("return to a saved state", state.place):
         put_state(run, state)
 
 
 def put_state(run: Run, state: State) -> None:
     """Set the run to a state; parts that the state lacks stay."""
     state.check(run)
-    with Atomic(run) as atomic:
-        run._hands.put_graph(state.graph)
+    with Transaction(run) as change:
+        run._access.put_graph(state.graph)
         _put_engine(run, state.engine)
         if state.data is not run._dataset:
-            run._hands.put_data(state.data)
-        run._hands.put_batch(state.setup.batch_size, state.setup.sampling)
+            run._access.put_data(state.data)
+        run._access.put_batch(state.setup.batch_size, state.setup.sampling)
         put_setup(run, state.setup)
         if state.modes is not None:
             for name, module in asked(state.graph.model, "named_modules"):
-                atomic.refer(module)
+                change.refer(module)
                 module.training = state.modes[name]
-        put_numbers(run._training, state, atomic.keep)
+        put_numbers(run._training, state, change.keep)
 
 
 def put_setup(run: Run, setup: Setup) -> None:
     """Set the training settings of `run` from its next step on; the data stays."""
-    run._hands.put_limits(setup.limits)
-    run._hands.put_moment(setup.groups, setup.pace)
+    run._access.put_limits(setup.limits)
+    run._access.put_moment(setup.groups, setup.pace)
     run._problem.t_start = setup.before
 
 
@@ -192,7 +192,7 @@ def _put_engine(run: Run, engine: EngineChoice) -> None:
     if engine.name != run._choice.name:
         if lost(engine.name):  # the replacing engine stays
             return
-        run._hands.put_engine(engine.name, engine.why)
+        run._access.put_engine(engine.name, engine.why)
     run._choice = engine
 
 
@@ -387,17 +387,17 @@ def restore(
     steps = steps_of(steps)
     mapping(tensors, "restore: the tensors")
     mapping(optimizer_state, "restore: the optimiser's state")
-    with Atomic(run, lines=True) as atomic, run.timeline.jump(f"loaded step {steps:,}"):
+    with Transaction(run, lines=True) as change, run.timeline.jump(f"loaded step {steps:,}"):
         if rule is not None:
             setup, frozen = rule
             put_setup(run, setup)
             if frozen is not None:
-                run._hands.put_frozen(0, frozen)
+                run._access.put_frozen(0, frozen)
         targets = {"": run._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
         for array in (*targets.values(), run._problem.previous):
-            atomic.keep(array)
+            change.keep(array)
         tensors = _with_own_scale(run, without_constants(run.model, tensors))
         put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
         run._problem.previous[:], run._training._update = run._store.value, None

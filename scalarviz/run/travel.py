@@ -17,8 +17,6 @@ from ..errors import InputError, StateError
 from ..optim._pace import Pace
 from ..tape import Tape
 from . import state
-from .atomic import Atomic
-from .checks import seed_of
 from .core.gather import drawn_weights, starts
 from .core.optimizer import begun
 from .core.setup import setup_of
@@ -26,6 +24,8 @@ from .core.training import Training, in_turn
 from .edits import Applied, Edit, SetFrozen, SetWeights
 from .engines import advance, make_trainer
 from .state import State
+from .transaction import Transaction
+from .validation import seed_of
 
 if TYPE_CHECKING:
     from .core.frame import Frame
@@ -84,7 +84,7 @@ class Traveller:
             raise StateError(
                 f"step {kept.step:,} cannot be recomputed: this process has lost {engine}, which computed it"
             )
-        with Atomic(self.run, numbers=False):  # the traveller restores the numbers
+        with Transaction(self.run, numbers=False):  # the traveller restores the numbers
             state.put_state(self.run, kept)
 
     def advance(self, most: int) -> int:
@@ -93,8 +93,8 @@ class Traveller:
 
     def redo_edit(self, edit: Edit) -> None:
         """Repeat an edit."""
-        with Atomic(self.run):
-            edit.apply(self.run._hands)
+        with Transaction(self.run):
+            edit.apply(self.run._access)
 
     def twin(self, kept: State) -> Training | None:
         """Return a training on copies from a kept moment, beside the run; None if more than numbers differ from now."""
@@ -196,7 +196,7 @@ def restart(run: Run, seed: int | None) -> None:
         values = seeded_as_before(run, home)
     again = _again(values, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"
-    with Atomic(run, lines=True), run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed):
+    with Transaction(run, lines=True), run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed):
         state.put_state(run, again)
 
 

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from ..checks import integer
 from ..engine.problem import Midway, Readback
 from ..errors import StateError
-from .checks import waiting
 from .core.frame import Frame
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
 from .edits.base import Applied
@@ -41,6 +40,7 @@ from .frames import LOOK, FrameRequest, PendingCall, frame_now
 from .questions.breakpoints import Stop
 from .run import Run
 from .travel import span
+from .validation import waiting
 
 CALL_SECONDS = 0.006
 """Wall time in seconds of one engine call beside a view: the longest wait of an edit."""
@@ -279,7 +279,7 @@ class Worker:
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
         """Apply an edit at the next call boundary, without waiting for it; see :meth:`Run.do`."""
-        edit.check(self.run._hands)
+        edit.check(self.run._access)
         if not self._queue((edit, gesture)):
             self.run.do(edit, gesture=gesture)
 

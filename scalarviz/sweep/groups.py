@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..closing import Closing
+from ..contexts import Closing
 from ..io.atomic import StrPath, write_bytes
 from ..run.sources.recording.file import clean
 from .result import Result

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..collecting import collection_paused
+from ..contexts import collection_paused
 from ..scalar.mask import UNITS
 from ..scalar.ops import TABLE
 from . import passes

@@ -1,8 +1,8 @@
 """Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not.
 
 `workbench` is one picture of a scene: it asks everything below for its part of the list.
-`comparison` has its views of cubes, one or three side by side, `touch` says which cubes are hovered and selected,
-`inside` what is drawn of an opened step.
+`cube_view` has its cubes with their ranges and legends, `comparison` shows three of them side by side.
+`interaction` says which cubes are hovered and selected, `step_drawing` what is drawn of an opened step.
 `drawing` is the picture of a graph of Values, and its window.
 `short_film` tells a run in twenty seconds.
 `ink.boxes` says which parts stand, and where. Users call functions of `show` and `render`.
@@ -15,7 +15,7 @@
 * `page` and `cell`: the picture in a browser, of a recording and of a run that trains in a notebook.
 """
 
-from ..collecting import collection_paused
+from ..contexts import collection_paused
 
 with collection_paused():  # two hundred modules, all of which stay
     from .cubes.looks import Cube, cube

@@ -29,7 +29,7 @@ from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
 from .micro.walk import Walk, lacks_first_gradient, micro_step_of, open_step, sides, with_first_gradient
-from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
+from .out.canvas import Canvas, Pixels, svg_of_bench, title_of, words_of
 from .out.files import Film, check_fps, check_picture, film_class, film_of, save
 from .out.offscreen import offscreen
 from .page.pictures import Output, output_of
@@ -129,16 +129,16 @@ def rendered(
             told = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
         elif lacks_first_gradient(subject, frame, shows.name):
             frame = with_first_gradient(frame, open_step(subject, alone=False))
-    easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
+    canvas = Canvas(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
     facts = subject.source.facts
     line = pace_text or ("" if facts is None else facts.engine)
     if told is not None:
-        easel.update(line, frame=frame)
+        canvas.update(line, frame=frame)
         with offscreen():
-            easel.bench.inside.show(told, animated=False)
-    picture = easel.picture(line, frame=frame) if told is None else easel.picture(told.headline, frame=told.frame)
+            canvas.bench.step_drawing.show(told, animated=False)
+    picture = canvas.picture(line, frame=frame) if told is None else canvas.picture(told.headline, frame=told.frame)
     words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=told)
-    return picture, words, partial(svg_of_bench, easel.bench, words)
+    return picture, words, partial(svg_of_bench, canvas.bench, words)
 
 
 # ---- `picture`: the output of `render` in a notebook cell, with a description for those who cannot see it.
@@ -310,17 +310,17 @@ def film(
         raise InputError(f"film: story: got {story!r:.60}; allowed: {listing(STORIES)}")
     if story == SHORT and not isinstance(run, Run):
         raise InputError("film: story 'short' shows a run while it trains, not a recording; allowed: a Scene or a Run")
-    easel = (Stage if story == SHORT else Easel)(subject, size, presenting(theme, presenter), cmap)
+    canvas = (Stage if story == SHORT else Canvas)(subject, size, presenting(theme, presenter), cmap)
     if story == STEP:
         if isinstance(run, Run):
             run.step(integer("film: steps", 0 if steps is None else steps, 0))
-        with Reel([file], easel, fps) as reel:
-            film_of_step(reel, easel)
+        with Reel([file], canvas, fps) as reel:
+            film_of_step(reel, canvas)
     elif isinstance(run, Run):
         steady = x.steps_a_frame if isinstance(x, Scene) else None
         steps = integer("film: steps", STEPS if steps is None else steps, 0)
-        short = ShortFilm(easel, run, x.story if isinstance(x, Scene) else None) if isinstance(easel, Stage) else None
-        with film_of_training(run, steps, [file], easel, fps, duration, steady=steady, keeps=KEEPS, short=short) as (
+        short = ShortFilm(canvas, run, x.story if isinstance(x, Scene) else None) if isinstance(canvas, Stage) else None
+        with film_of_training(run, steps, [file], canvas, fps, duration, steady=steady, keeps=KEEPS, short=short) as (
             reel,
             stops,
         ):
@@ -330,7 +330,7 @@ def film(
         assert isinstance(source, Played)
         last = len(source.steps) - 1 if steps is None else integer("film: steps", steps, 1, len(source.steps)) - 1
         stops_of_record = pace(last, duration, fps, source.recorded_rehearsal(last))  # the change of each step
-        with Reel([file], easel, fps) as reel:
+        with Reel([file], canvas, fps) as reel:
             for _ in frames_of_record(source, stops_of_record, reel):
                 pass
     for failure in reel.failures:
@@ -340,9 +340,9 @@ def film(
 
 @contextmanager
 def film_of_training(
-    run: Run, steps: int, paths: Sequence[Path], easel: Easel, fps: int, duration: float, *, steady: int | None = None,
-    stopped: Callable[[], bool] = lambda: False, keeps: tuple[type[BaseException], ...] = (DivergedError,),
-    short: ShortFilm | None = None,
+    run: Run, steps: int, paths: Sequence[Path], canvas: Canvas, fps: int, duration: float, *,
+    steady: int | None = None, stopped: Callable[[], bool] = lambda: False,
+    keeps: tuple[type[BaseException], ...] = (DivergedError,), short: ShortFilm | None = None,
 ) -> Iterator[tuple[Reel, Iterator[int]]]:  # fmt: skip
     """Yield the film's reel, and the steps to train to, one after another. Each is a frame; the last always is.
 
@@ -357,10 +357,10 @@ def film_of_training(
         stops = pace(steps, SECONDS["run"], fps, known, rest=0.0)
     paces, ended = steps_a_frame(stops, fps), False
     error: BaseException | None = None
-    with Reel(paths, easel, fps) as reel:
+    with Reel(paths, canvas, fps) as reel:
         if short is not None:
             short.opening(reel, stopped)
-        easel.bench.colouring.least = 0.0 if known is None else known.extent
+        canvas.bench.colouring.least = 0.0 if known is None else known.extent
 
         def frames() -> Iterator[int]:
             nonlocal ended
@@ -385,14 +385,14 @@ def film_of_training(
         raise error
 
 
-def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda: False) -> None:
+def film_of_step(reel: Reel, canvas: Canvas, stopped: Callable[[], bool] = lambda: False) -> None:
     """Film the step after the current one, as it plays in a window, until `stopped()`."""
-    subject, bench, end = easel.bench.subject, easel.bench, 0.0
+    subject, bench, end = canvas.bench.subject, canvas.bench, 0.0
     walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
     for at, seconds in enumerate(pass_seconds(walk), start=1):
         told, end = walk.micro_step_at(at), end + seconds
         with offscreen():
-            bench.inside.show(told, seconds=seconds)
+            bench.step_drawing.show(told, seconds=seconds)
         while reel.frames < round(end * reel.fps):
             if not reel.add(told.headline.removeprefix("paused "), told.frame) or stopped():
                 return
@@ -427,22 +427,22 @@ def _pace_text(run: Run, pace: float, fps: int) -> str:
 class Reel:
     """The films of a run, as a context manager. A film that cannot be written ends; the others continue."""
 
-    def __init__(self, paths: Sequence[Path], easel: Easel, fps: int) -> None:
+    def __init__(self, paths: Sequence[Path], canvas: Canvas, fps: int) -> None:
         self.frames, self.fps = 0, fps
         self.failures: list[str] = []
         self.written: list[Path] = []
-        self._paths, self._easel, self._films = paths, easel, dict[Path, Film]()
+        self._paths, self._canvas, self._films = paths, canvas, dict[Path, Film]()
 
     def __enter__(self) -> Self:
         for path in self._paths:
             with self._catching_errors(path):
-                self._films[path] = film_of(path, self._easel.size, self.fps).__enter__()
+                self._films[path] = film_of(path, self._canvas.size, self.fps).__enter__()
         return self
 
     def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
         """Add one picture of the run, `exact` as in a still; return whether a film is left."""
         if self._films:
-            picture = self._easel.picture(pace_text, None if exact else 1 / self.fps, frame)
+            picture = self._canvas.picture(pace_text, None if exact else 1 / self.fps, frame)
             self.frames += 1
             for path, film in [*self._films.items()]:
                 with self._catching_errors(path):

@@ -27,7 +27,7 @@ from .ink.widgets import caption_lines
 from .micro import beside_cubes
 from .micro.step_view import FORWARD, LOSS, UPDATE, MicroStepView
 from .micro.walk import Walk, open_step, sides
-from .out.easel import Easel, Pixels, learnt_panel
+from .out.canvas import Canvas, Pixels, learnt_panel
 from .out.offscreen import offscreen
 from .panels.drawer import noun
 
@@ -45,8 +45,8 @@ COUNTER = 26.0
 _SHARE = 0.57  # of the main part, where there are two
 
 
-class Stage(Easel):
-    """An easel with a sentence below; `picture` takes the sentence as its words."""
+class Stage(Canvas):
+    """A canvas with a sentence below; `picture` takes the sentence as its words."""
 
     def __init__(self, x: object, size: tuple[int, int], theme: Theme, cmap: str | None = None, **rest: Any) -> None:
         self.upright = size[1] > size[0]
@@ -134,11 +134,11 @@ class ShortFilm:
             for at in beats_of(walk, index):
                 told = alone(walk.micro_step_at(at, index), walk, index)
                 with offscreen():
-                    self._bench.inside.show(told, seconds=1.0)
+                    self._bench.step_drawing.show(told, seconds=1.0)
                 stage.beside = self._explained(walk, told, index)
                 self._hold(reel, "step", self._said(walk, told, index), stopped, told.frame)
         with offscreen():
-            self._bench.inside.show(None)
+            self._bench.step_drawing.show(None)
         stage.arrange(learnt=True)
 
     def _said(self, walk: Walk, told: MicroStepView, index: int) -> str:

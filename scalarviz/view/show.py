@@ -19,8 +19,8 @@ from ..run.sources.watched import RATE, SHARE, Pace, Watched
 from ..sweep.groups import StoredResults
 from .cubes.atlas import Sizing
 from .ink.theme import Theme, presenting
+from .out.canvas import title_of
 from .out.desktop import Window
-from .out.easel import title_of
 from .shown.subject import Subject, subject_of
 from .walls.runs import check_plain
 from .watch.host import Guest

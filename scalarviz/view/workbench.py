@@ -4,8 +4,8 @@ Call `update` once a frame to take over the numbers and `draw` to paint them. Un
 uploaded again. Overlays (hover, selection, messages, the list of keys) have layers of their own above everything else.
 
 The parts do not know each other: `views` hold the cubes and legends, `scenery` the labels around them, `side` the
-panels, `bar` the time bar, `controls` the controls, `story` the large lines, `inside` the opened step, `layers` the
-table of layers, `touch` the pointer, selection and messages. `places` has the box of each part.
+panels, `bar` the time bar, `controls` the controls, `story` the large lines, `step_drawing` the opened step, `layers`
+the table of layers, `interaction` the pointer, selection and messages. `places` has the box of each part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
-from .comparison import Comparison, CubeView
+from .comparison import Comparison
+from .cube_view import CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.looks import LOOKS
 from .cubes.picking import Hit, Picker
@@ -29,7 +30,7 @@ from .ink.boxes import GROUND, MARGIN, STAGE, Places, arrange, at_the_edge, chec
 from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
-from .inside import Inside
+from .interaction import Interaction, plate_of
 from .micro.captions import caption_at_rest
 from .notes.scenery import Scenery, Small, cubes_box, least_width, window_of
 from .panels.drawer import Setting, changed_by_hand, coming_words, newest_beyond, time_jumped
@@ -44,7 +45,7 @@ from .shown.names import Names, Selection
 from .shown.subject import ProbeFollower, subject_of
 from .space.camera import Camera, Viewpoint
 from .space.layout import Apart, Layout, layers_of, layout_for
-from .touch import Touch, plate_of
+from .step_drawing import StepDrawing
 
 _BESIDE = 0.7
 """Share of the wanted room left of the cubes; an arrangement without turns has a margin of its own there."""
@@ -122,7 +123,7 @@ class Workbench:
         source = self.subject.source
         self.compared = Comparison(self, source) if isinstance(source, RecordedPair) else None
         self._make_parts(quantity)
-        self.inside: Inside = Inside(self)
+        self.step_drawing: StepDrawing = StepDrawing(self)
         self._pace, self.panels_shown = "", True
         self._output, self._supersample = check_size(size), supersample
         self.probed = ProbeFollower(self.subject)
@@ -135,7 +136,7 @@ class Workbench:
         subject = self.subject
         check_kept(subject.source, quantity)
         self._made_for = subject.tensors, subject.stages
-        self.touch = Touch(self)  # its `table` is the list of keys
+        self.interaction = Interaction(self)  # its `table` is the list of keys
         self._frame: Frame | None = None
         if self.compared is None:
             self.views = [CubeView(subject, self.theme, quantity, self.cmap_name)]
@@ -165,7 +166,7 @@ class Workbench:
         The selection is closed. Cubes do not move from their old places, because a new layer has new weights. Only the
         camera glides, until the whole network is in view.
         """
-        subject, touch = self.subject.after(frame), self.touch
+        subject, had = self.subject.after(frame), self.interaction
         self.side.ground.probes += self.probed.follow(subject, frame)
         called = subject.sample.outputs == self.subject.sample.outputs  # other classes have other names
         if called and (subject.tensors, subject.stages) == self._made_for:
@@ -175,8 +176,9 @@ class Workbench:
             self.side = SidePanels(subject, self.theme, hints=bool(self.keys))
             self.side.keep(before)
         self._make_parts(self.colouring.shows)
-        self.touch.table, self.touch.opens_steps, self.touch.help = touch.table, touch.opens_steps, touch.help
-        self.inside.forget()
+        now = self.interaction
+        now.table, now.opens_steps, now.help = had.table, had.opens_steps, had.help
+        self.step_drawing.forget()
         self._arrange()
         self._view.follow(self.layout)
         self._make_views()
@@ -240,7 +242,7 @@ class Workbench:
         """Put everything into its place again, as for another size."""
         self._arrange()
         self._view.relaid(self.layout)
-        self.touch.hover(None)
+        self.interaction.hover(None)
         self._make_views()
         if self._staged is not None:
             self._fill(self._staged.scene)
@@ -266,7 +268,7 @@ class Workbench:
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
-        time = self.places.time if self.inside.micro_step is None else None
+        time = self.places.time if self.step_drawing.micro_step is None else None
         self.bar.place(time, [*below, *self.places.panels.values()])
 
     def _stand_controls(self) -> bool:
@@ -281,7 +283,7 @@ class Workbench:
         """Compute the places and the layout in them; `planned` uses the scene's own plan."""
         side, subject, full = self.side, self.subject, self.panels_shown
         self._lay_panels()
-        if full and side.column.lodge(side.homeless):
+        if full and side.column.take_in(side.unplaced):
             self._lay_panels()
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
@@ -295,7 +297,7 @@ class Workbench:
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
             whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
-        self.layout = whole if self.inside.micro_step is not None else self.apart.apply_to(whole)
+        self.layout = whole if self.step_drawing.micro_step is not None else self.apart.apply_to(whole)
 
     def _lay_panels(self) -> None:
         """Compute the places of everything but the cubes."""
@@ -304,7 +306,7 @@ class Workbench:
             self.places = self._staged
             return
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
-        hands, opened = shown and bool(self.keys), self.inside.micro_step is not None
+        hands, opened = shown and bool(self.keys), self.step_drawing.micro_step is not None
         panels = shown and "panels" not in self.left_out
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
@@ -313,9 +315,9 @@ class Workbench:
         for at_end in (panels and not asked and not self.controls.open, False):
             self.side.put_at_end(there=at_end)
             wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
-            self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
-                                  strip=shown, keys=lined, time=timed, replayed=source.recorded,
-                                  spread=self.spread, presenter=hall,
+            wanted = [*self.step_drawing.wanted_panels, *wanted]
+            self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown, keys=lined,
+                                  time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
                                   rail=opened, cubes=cubes)  # fmt: skip
             if self.side.ending(self.places.scene[2]):
                 break
@@ -329,7 +331,7 @@ class Workbench:
 
     def place_side(self) -> None:
         """Place the panels that the inspector does not cover."""
-        self.touch.column_taken = self.controls.open
+        self.interaction.column_taken = self.controls.open
         if self.controls.has_place:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
@@ -337,7 +339,7 @@ class Workbench:
         offered = self.side.column.names if self.panels_shown and "panels" not in self.left_out else ()
         there = {*self.places.panels, self.side.column.end}
         left_out = [name for name in offered if name not in there]
-        covered = self.touch.column(self.places) if self.panels_shown else None
+        covered = self.interaction.column(self.places) if self.panels_shown else None
         turns = len(left_out) < len(self.side.column.names) or self.places.yields
         self.side.place(uncovered(self.places, covered), left_out, self.places.more, turns=turns)
 
@@ -362,7 +364,7 @@ class Workbench:
         left = (*scene[:2], scene[2] - self.side.ending(scene[2]), scene[3])
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, left, moved=moved,
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
-        self.scenery.show_outcome(self.inside.micro_step is None)
+        self.scenery.show_outcome(self.step_drawing.micro_step is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
@@ -391,7 +393,7 @@ class Workbench:
     def _write_static(self) -> None:
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
-        table = self.keys if self.inside.micro_step is None else self.inside.keys or self.keys
+        table = self.keys if self.step_drawing.micro_step is None else self.step_drawing.keys or self.keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self.scenery.static, *self._key_line]
         self.refresh()
@@ -446,8 +448,8 @@ class Workbench:
     def moving(self) -> bool:
         """True while the picture changes by itself: camera, colour ranges, or text that lags behind."""
         growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
-        growing |= self.inside.micro_step is None and self.side.counts
-        return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
+        growing |= self.step_drawing.micro_step is None and self.side.counts
+        return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.step_drawing.moving
 
     # ---- frames
 
@@ -475,35 +477,37 @@ class Workbench:
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
-        explained = self.inside.micro_step is None  # inspector and HUD describe whole steps
+        explained = self.step_drawing.micro_step is None  # inspector and HUD describe whole steps
         sizing = self.sizing if explained else ALL_ALIKE  # formulas need large faces
-        shown = [(frame, self.inside.range_values, frame)] if self.compared is None else self.compared.shown(frame)
+        shown = (
+            [(frame, self.step_drawing.range_values, frame)] if self.compared is None else self.compared.shown(frame)
+        )
         for view, (one, whole, rows) in zip(self.views, shown, strict=True):
             if view.update(one, None if gone else seconds, sizing, whole, rows):
                 self.text_pace.hurry()
         self.side.ground.extent = self.extent_of(0)
-        self.inside.paint()
+        self.step_drawing.paint()
         writes = self.text_pace.ready(waits)
-        step, outside = self.inside.opened_step, self.inside.whole_step_frame(frame)
+        step, outside = self.step_drawing.opened_step, self.step_drawing.whole_step_frame(frame)
         self._moving = self.side.update(outside, seconds, writes=writes, inner=step)
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
-            self.touch.follow(frame)
-        room = explained and not self.touch.below(self.places) and not self.side.takes_strip
+            self.interaction.follow(frame)
+        room = explained and not self.interaction.below(self.places) and not self.side.takes_strip
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
         # Numbers of the HUD's step; of an opened step those computed so far, except those that its texts write.
         written = self.side.ground.words_frame if explained else None
         fits = written is not None and written.values.shape == frame.values.shape
-        rows = self.inside.rows_frame(written if written is not None and fits else frame)
-        light = self.inside.row_light
-        skip = self.inside.written_cubes
+        rows = self.step_drawing.rows_frame(written if written is not None and fits else frame)
+        light = self.step_drawing.row_light
+        skip = self.step_drawing.written_cubes
         self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, skip, small, light)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
-                self.touch.explain(frame)
+                self.interaction.explain(frame)
             self._numbers = self._texts(frame, pace_text)
             self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
@@ -511,8 +515,8 @@ class Workbench:
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
         """Make the overlays that depend on pointer and keys."""
-        above = self.touch.layers(frame)
-        above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
+        above = self.interaction.layers(frame)
+        above[0] += self.step_drawing.overlay(seconds) + (self.layers.sketches if explained else [])
         above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]
         panel = self.controls.sketch()
         if panel is not None:
@@ -525,41 +529,41 @@ class Workbench:
         """Return the words and numbers that change at the pace of text."""
         if self.compared is not None:
             return self.compared.texts(frame, pace_text)
-        inside, sketches = self.inside, self.inside.texts()
+        drawing, sketches = self.step_drawing, self.step_drawing.texts()
         marks = marks_on(self.slab, self.colouring, self.camera, self.density)
         if self.places.legend is not None and self.spread:
-            sketches += self.strip.foot(self.places.legend, frame, marks, inside.about)
-        elif self.places.strip is not None and inside.micro_step is None:
-            selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
+            sketches += self.strip.foot(self.places.legend, frame, marks, drawing.about)
+        elif self.places.strip is not None and drawing.micro_step is None:
+            selected, beside = self.selected if self.interaction.below(self.places) else None, self.story.beside
             captions = self.subject.purpose if self.theme.presenter else "", caption_at_rest(self.subject, frame).text
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked(),
                                             caption=" ".join(filter(None, captions)))  # fmt: skip
-        loss, one = inside.loss(frame), not inside.mean
-        sketches += self.scenery.around(frame, self.colouring, loss, inside.reached, outcome=one)
+        loss, one = drawing.loss(frame), not drawing.mean
+        sketches += self.scenery.around(frame, self.colouring, loss, drawing.reached, outcome=one)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         wrong = mistake_words(self.subject)
         if self.places.hud is None and wrong:
             sketches.append(mistake_line(self.places, self.theme, wrong))
-        elif self.places.low and (wrong or self.scenery.homeless):
-            sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.homeless]))
+        elif self.places.low and (wrong or self.scenery.unplaced):
+            sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.unplaced]))
         if self.places.hud is not None:
-            outside = inside.micro_step is None
-            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
+            outside = drawing.micro_step is None
+            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.unplaced, pace_text])  # no room at the layer
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
-            alone = outside and self.story.beside is None and not (wrong or self.scenery.homeless)
+            alone = outside and self.story.beside is None and not (wrong or self.scenery.unplaced)
             purpose = self.subject.purpose if alone else ""
             x, y, wide, high = self.places.hud
             sketches.append(
-                hud((x, y, wide, high), self.theme, inside.hud_state(replace(state, about=about, purpose=purpose)))
+                hud((x, y, wide, high), self.theme, drawing.hud_state(replace(state, about=about, purpose=purpose)))
             )
         return sketches
 
     def _asked(self) -> tuple[bool, bool]:
         """Return whether to show the legend of rows, and the formulas."""
-        everything, touched = self.side.ground.shows_all, self.touch.hovered is not None
+        everything, touched = self.side.ground.shows_all, self.interaction.hovered is not None
         return everything or self._over_row, everything or touched
 
     # ---- drawing
@@ -567,7 +571,7 @@ class Workbench:
     @property
     def full(self) -> bool:
         """True if panels are shown and no step is open."""
-        return self.panels_shown and self.inside.micro_step is None
+        return self.panels_shown and self.step_drawing.micro_step is None
 
     @property
     def parts(self) -> dict[str, Sequence[Sketch]]:
@@ -714,7 +718,7 @@ class Workbench:
         hit = None if at is None or over else self._hit(at)
         index, before = None if hit is None else hit.flat, (self._asked(), self.side.scale)
         beside = self.side.hover(point if index is None else None) | self.bar.hover(point)
-        changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
+        changed = self.interaction.hover(index, point or (0.0, 0.0)) or beside
         self._over_row = hit is not None and index is None
         self._point()
         self._outdated |= changed
@@ -725,7 +729,7 @@ class Workbench:
 
     def _point(self) -> None:
         """Tell the panels which number is hovered or selected."""
-        self.side.ground.pointed = self.selected if self.touch.hovered is None else self.touch.hovered
+        self.side.ground.pointed = self.selected if self.interaction.hovered is None else self.interaction.hovered
 
     def click(self, at: Point, *, shift: bool = False) -> bool:
         """Click a panel, or else select the cube at a point in device pixels; return whether something changed."""
@@ -735,7 +739,7 @@ class Workbench:
         if name == MORE:
             self.side.column.turn_page()
             self.lay_out()
-        elif not (self.inside.click(point) or self.side.click(point, shift=shift) or self.side.covers(point)):
+        elif not (self.step_drawing.click(point) or self.side.click(point, shift=shift) or self.side.covers(point)):
             if name != NEXT:
                 index, before = self.pick(at), self.selected
                 self.select(index)
@@ -753,12 +757,12 @@ class Workbench:
     @property
     def selected(self) -> int | None:
         """Flat index of the weight in the inspector, or on the card of a comparison."""
-        return None if self.touch.selection is None else self.touch.selection.main
+        return None if self.interaction.selection is None else self.interaction.selection.main
 
     def select(self, selection: Selection | int | None) -> None:
         """Open the inspector for a weight by its flat index, or for several; None closes it."""
         selection = None if "inspector" in self.left_out else selection
-        if self.touch.select(selection, self._frame):
+        if self.interaction.select(selection, self._frame):
             self._point()
             self.place_side()
             self.refresh()

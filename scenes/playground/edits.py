@@ -11,7 +11,7 @@ import numpy as np
 from scalarviz.errors import InputError
 from scalarviz.io import CsvTable
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
-from scalarviz.run.edits.base import Names, RunHands, numbered
+from scalarviz.run.edits.base import Names, RunAccess, numbered
 
 from .net import FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, net_of
 from .points import PointSet, Recipe, own_points, points_for
@@ -25,12 +25,12 @@ class InTurn(Edit):
     """
 
     said: str
-    make: Callable[[RunHands], Several]
+    make: Callable[[RunAccess], Several]
     anew: bool = False  # whether it replaces all points
 
-    def resolved(self, hands: RunHands) -> Edit:
+    def resolved(self, access: RunAccess) -> Edit:
         """The edit for the run as it is now."""
-        return self.make(hands).resolved(hands)
+        return self.make(access).resolved(access)
 
     def words(self, name: Names = numbered) -> str:
         """``sin x on``."""
@@ -59,7 +59,7 @@ def set_hidden(hidden: tuple[int, ...]) -> InTurn:
     """The edit to other hidden layers: layers that still fit keep their weights, the others are re-initialised."""
     sizes = [min(units, MOST_UNITS) for units in hidden[:MOST_LAYERS]]
     said = f"hidden layers {', '.join(map(str, hidden))}" if hidden else "no hidden layer"
-    return InTurn(said, lambda hands: Several((Change(model=net_of(hands).with_hidden(sizes)),), said))
+    return InTurn(said, lambda access: Several((Change(model=net_of(access).with_hidden(sizes)),), said))
 
 
 def switch_feature(feature: str, on: bool | None = None) -> InTurn:
@@ -69,8 +69,8 @@ def switch_feature(feature: str, on: bool | None = None) -> InTurn:
     """
     title = FEATURES[feature].title
 
-    def make(hands: RunHands) -> Several:
-        net = net_of(hands)
+    def make(access: RunAccess) -> Several:
+        net = net_of(access)
         before = net.shape.on
         turned = feature not in before if on is None else on
         wanted = [name for name in FEATURES if (turned if name == feature else name in before)]
@@ -103,8 +103,8 @@ def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.boo
 def other_points(points: PointSet, said: str) -> InTurn:
     """The edit to other points, and to another output layer if they need one."""
 
-    def make(hands: RunHands) -> Several:
-        net, refill, inputs = net_of(hands), Learn(*points.train, points), len(points.units.inputs)
+    def make(access: RunAccess) -> Several:
+        net, refill, inputs = net_of(access), Learn(*points.train, points), len(points.units.inputs)
         fits = all(FEATURES[name].inputs <= inputs for name in net.shape.features)
         old, new = net.shape.sort, points.sort
         if old.kind == new.kind and fits:
@@ -120,8 +120,8 @@ def other_points(points: PointSet, said: str) -> InTurn:
 def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn:
     """The edit that adds a training point."""
 
-    def make(hands: RunHands) -> Several:
-        points = _points(first, hands)
+    def make(access: RunAccess) -> Several:
+        points = _points(first, access)
         more = points.with_point(at if len(points.units.inputs) == 2 else (at[0], 0.0), target)
         inputs, targets = more.train
         return Several((LearnToo(inputs[-1:], targets[-1:], more),), "add a point")
@@ -132,8 +132,8 @@ def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn
 def remove_point(shown: PointSet, index: int) -> InTurn:
     """The edit that removes a training point, by its number in the shown points."""
 
-    def make(hands: RunHands) -> Several:
-        points = _points(shown, hands)
+    def make(access: RunAccess) -> Several:
+        points = _points(shown, access)
         inputs, targets = points.train
         same = (inputs == shown.inputs[index]).all(axis=1) & (targets[:, 0] == shown.targets[index])
         found = np.flatnonzero(same)
@@ -145,9 +145,9 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
     return InTurn("remove a point", make)
 
 
-def _points(first: PointSet, hands: RunHands) -> PointSet:
+def _points(first: PointSet, access: RunAccess) -> PointSet:
     """The points of the run that gets the edit."""
-    return first.points_in(hands.run._problem.data)
+    return first.points_in(access.run._problem.data)
 
 
 def table_edit(first: PointSet, table: CsvTable) -> Edit:

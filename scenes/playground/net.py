@@ -13,7 +13,7 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Frame
-from scalarviz.run.edits.base import RunHands
+from scalarviz.run.edits.base import RunAccess
 from scalarviz.run.edits.change import ACTIVATIONS
 
 # ---- `Features`: the inputs that a network of the scene `playground` computes from a point.
@@ -183,9 +183,9 @@ class PlayNet(nn.Sequential):
         return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))
 
 
-def net_of(hands: RunHands) -> PlayNet:
+def net_of(access: RunAccess) -> PlayNet:
     """The network of the run that gets the edit."""
-    found: Any = getattr(getattr(hands, "run", None), "model", None)
+    found: Any = getattr(getattr(access, "run", None), "model", None)
     if not isinstance(found, PlayNet):
         raise InputError("this edit works only in the scene playground")
     return found

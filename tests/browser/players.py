@@ -9,7 +9,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from scalarviz.view.comparison import hand_over
+from scalarviz.view.cube_view import hand_over
 from scalarviz.view.cubes.atlas import ALL_ALIKE
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.cubes.slab import SlabVisual

@@ -11,10 +11,9 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.questions.ranges import Range
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.comparison import hand_over
+from scalarviz.view.cube_view import hand_over
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.inside import Inside
 from scalarviz.view.micro.light import whose_deltas
 from scalarviz.view.micro.on_cubes import row_chips, row_places
 from scalarviz.view.micro.step_view import BACKWARD, FORWARD, UPDATE
@@ -22,6 +21,7 @@ from scalarviz.view.micro.walk import Walk, open_step
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.recorded import MOST, html_of, walks_of
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.step_drawing import StepDrawing
 
 from .players import drawn_same, opened, pixels_of, same, scene, window
 
@@ -75,7 +75,7 @@ def hand_of(subject, told):
 
     def hand(look, slab, colouring, activations, **bench):
         scenery = SimpleNamespace(flow=None, outcome=None, values=SimpleNamespace(lift=lambda rise, project: None))
-        inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, colouring=colouring, project=None,
+        inside = StepDrawing(SimpleNamespace(subject=subject, theme=look, slab=slab, colouring=colouring, project=None,
                                         activations=activations, scenery=scenery, **bench))  # fmt: skip
         inside.micro_step, colouring.opened = told, True
         colouring.update(told.frame, None, inside.range_values)

@@ -45,7 +45,7 @@ def shown(monkeypatch):
     add, found = reel_of.add, []
 
     def noted(reel, pace_text, **how):
-        found.append((reel._easel.bench.subject.source.run.steps, pace_text))
+        found.append((reel._canvas.bench.subject.source.run.steps, pace_text))
         return add(reel, pace_text, **how)
 
     monkeypatch.setattr(reel_of, "add", noted)

@@ -18,7 +18,7 @@ import pytest
 import scalarviz as sv
 from kit.commands import SCENES, weights_in
 from scalarviz import nn, optim
-from scalarviz.cli import doctor, rooms
+from scalarviz.cli import doctor, scene_files, tour
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.io import save_picture, save_tensors
 from scalarviz.lessons import lessons, shelf
@@ -312,7 +312,7 @@ def test_runs_that_no_file_keeps_are_shown_when_a_sweep_is_cut_short(here, monke
 
 @pytest.fixture(scope="module")
 def doors():
-    return rooms.make_scene_wall().doors
+    return tour.make_scene_wall().doors
 
 
 def write_dropped(cli, folder, name):
@@ -331,12 +331,12 @@ def write_dropped(cli, folder, name):
 )
 def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, scene):
     write_dropped(cli, tmp_path, name)
-    door, given, said = rooms.entry_request_of(tmp_path / name, doors)
+    door, given, said = scene_files.entry_request_of(tmp_path / name, doors)
     assert (door.name, name in said) == (scene, True)
     built = door.build(given).scene
     assert (built.name, built.run.steps) == (scene, 5 if scene == "rgb" else 0)
     if scene == "texture":
-        assert rooms.entry_request_of(tmp_path / name, [d for d in doors if d.name != "texture"])[0].name == "rgb"
+        assert scene_files.entry_request_of(tmp_path / name, [d for d in doors if d.name != "texture"])[0].name == "rgb"
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     elif content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ScalarvizError, match=says):
-        door, given, _ = rooms.entry_request_of(tmp_path / name, doors)
+        door, given, _ = scene_files.entry_request_of(tmp_path / name, doors)
         door.build(given)
 
 

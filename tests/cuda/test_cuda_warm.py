@@ -8,6 +8,7 @@ from scalarviz.cli import warmup as cli_warmup
 from scalarviz.cli.main import main
 from scalarviz.engine.cache import Place, serve
 from scalarviz.engine.cuda import catalog, images, there, warm
+from scalarviz.engine.cuda.kernel import Kernel
 
 NAMES = ("zero", "forward:neg", "backward:neg")
 H200 = there.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
@@ -40,7 +41,7 @@ def compiled(monkeypatch):
         seen.append((kernel.name, kernel.dtype, capability))
         return ".visible .entry _Z1k("
 
-    monkeypatch.setattr(catalog.Kernel, "ptx", ptx)
+    monkeypatch.setattr(Kernel, "ptx", ptx)
     return seen
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from scalarviz.engine import cache as places
 from scalarviz.engine.cuda import catalog, images, jit, there
+from scalarviz.engine.cuda import kernel as kernel_file
 from scalarviz.errors import MissingDependencyError
 from scalarviz.scalar import ops
 
@@ -176,7 +177,7 @@ def test_whatever_a_kernel_is_made_of_is_in_the_key():
                 base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
                 files_of = [base, *(base / alias.name for alias in node.names)]
                 found |= {f.with_suffix(".py") for f in files_of if f.with_suffix(".py").is_file()}
-    found |= {Path(module.__file__) for module in (catalog, images, jit, jit)}
+    found |= {Path(module.__file__) for module in (catalog, images, jit, kernel_file)}
     assert {path.relative_to(package).as_posix() for path in found} <= hashed
 
 
@@ -197,7 +198,7 @@ def test_each_kernel_has_a_name_of_its_own(monkeypatch):
 
 def test_compiled_once_linked_once_and_anew_where_it_is_damaged(cache, kernel, monkeypatch):
     linked, compiled = [], []
-    monkeypatch.setattr(catalog.Kernel, "ptx", lambda kernel, capability: compiled.append(capability) or PTX)
+    monkeypatch.setattr(kernel_file.Kernel, "ptx", lambda own, capability: compiled.append(capability) or PTX)
 
     def link(text):
         linked.append(text)
@@ -221,10 +222,10 @@ def test_compiled_once_linked_once_and_anew_where_it_is_damaged(cache, kernel, m
 
 
 WHAT = """
-from scalarviz.engine.cuda import catalog, images, jit
+from scalarviz.engine.cuda import catalog, images, kernel
 made = []
-compile = jit.ptx
-jit.ptx = lambda *rest: made.append(rest) or compile(*rest)
+compile = kernel.ptx
+kernel.ptx = lambda *rest: made.append(rest) or compile(*rest)
 text = images.text(catalog.find("backward:tanh", "float32"), (9, 0))
 assert 'libcuda.so' not in open('/proc/self/maps').read()
 print(len(made), ".visible .entry backward_tanh_float32(" in text, len(text))

@@ -38,8 +38,8 @@ import scalarviz as sv
 from scalarviz import io, nn
 from scalarviz.arguments import Absent
 from scalarviz.cli import main
-from scalarviz.cli.rooms import make_scene_wall
 from scalarviz.cli.scene_files import scene_names
+from scalarviz.cli.tour import make_scene_wall
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse
@@ -664,7 +664,7 @@ def _controls() -> Iterator[str]:
                 yield from (f"name sv.{kind}.{member}" for member in getattr(thing, "__dict__", ()) if member[0] != "_")
             yield from (f"scene {name}: panel {type(panel).__name__}" for panel in scene.panels)
             with viewer(scene, LARGE) as view:
-                rows = view.desk.rows(view.desk.reader(scene.run.frame()))
+                rows = view.controls.rows(view.controls.reader(scene.run.frame()))
                 for item in (item for row in rows for item in row.items):
                     choices = ", ".join(map(str, getattr(item.control, "choices", ())))
                     yield f"scene {name}: control {item.name}{f' ({choices})' if choices else ''}"

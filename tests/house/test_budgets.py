@@ -16,9 +16,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("budgets.txt")
-COLUMNS = ("code", "docs", "files", "skips", "long", "scripts")
-"""Lines that are neither blank, comment nor docstring; lines of docstrings; Python files; ``fmt: skip``; lines of more
-than 110 characters; lines of scripts, shaders and style sheets that are not blank."""
+COLUMNS = ("code", "docs", "files", "skips", "scripts")
+"""Lines that are neither blank, comment nor docstring; lines of docstrings; Python files; ``fmt: skip``; lines of
+scripts, shaders and style sheets that are not blank."""
 SCRIPTS = (".js", ".glsl", ".css", ".html")
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -33,8 +33,8 @@ def measured_python(text: str) -> dict[str, int]:
         if token.type == tokenize.COMMENT and lines[token.start[0] - 1].lstrip().startswith("#"):
             comments.add(token.start[0])
     code = sum(bool(line.strip()) and k not in docs and k not in comments for k, line in enumerate(lines, 1))
-    long, skips = sum(len(line) > 110 for line in lines), sum("# fmt: skip" in line for line in lines)
-    return {"code": code, "docs": len(docs), "files": 1, "skips": skips, "long": long}
+    skips = sum("# fmt: skip" in line for line in lines)
+    return {"code": code, "docs": len(docs), "files": 1, "skips": skips}
 
 
 def room_of(path: Path) -> str | None:
@@ -91,7 +91,7 @@ def test_no_room_is_larger_than_its_budget():
 
 def test_a_file_is_measured_by_hand():
     text = '"""One\ntwo."""\n\n# why\nx = [1,\n     2]  # fmt: skip\n\n\ndef f():\n    """Three."""\n    return x\n'
-    assert measured_python(text) == {"code": 4, "docs": 3, "files": 1, "skips": 1, "long": 0}
+    assert measured_python(text) == {"code": 4, "docs": 3, "files": 1, "skips": 1}
 
 
 if __name__ == "__main__":

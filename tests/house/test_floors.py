@@ -20,12 +20,12 @@ PACKAGE = ROOT / "scalarviz"
 # but for the pairs named below.
 BY_FLOOR = {
     0: "errors",  # everybody raises
-    1: "arguments closing checks collecting rng data display",
+    1: "arguments contexts checks rng data display",
     2: "io scalar",
     3: "tape onnx",
     4: "engine nn optim",
     5: "run imported sweep check mistakes data.digits",
-    6: "view front data.samples",  # the front has the names that need no view
+    6: "view public data.samples",  # `public` has the names that need no view
     7: "scenes lessons",
     8: "cli",
     9: "__main__",

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from kit.commands import SCENES, make_scene
-from scalarviz.view.out.easel import Easel
+from scalarviz.view.out.canvas import Canvas
 from scalarviz.view.short_film import Stage
 from scalarviz.view.watch.microsteps import PASS
 
@@ -65,21 +65,21 @@ def test_films_of_a_step_last_as_long_as_the_step_plays(script):
 @pytest.mark.parametrize("name", [name for name in SCENES if make_scene(name).run.n_weights < 100])
 def test_no_film_or_still_has_a_clipped_cube_while_cubes_are_few(name, script, monkeypatch):
     """The range of a film's colours is that of the whole film."""
-    clipped, ranges, update = [], [], Easel.update
+    clipped, ranges, update = [], [], Canvas.update
 
-    def look(easel, words, seconds=None, frame=None):
-        update(easel, words, seconds, frame)
-        colouring = easel.bench.colouring
+    def look(canvas, words, seconds=None, frame=None):
+        update(canvas, words, seconds, frame)
+        colouring = canvas.bench.colouring
         if colouring.quantity == "weight":
             clipped.append(float((abs(colouring.drawn) > (1 + 2e-5) * colouring.range.high).mean()))
             ranges.append(colouring.range.high)
 
-    def undrawn(easel, words="", seconds=None, frame=None):
-        easel.update("", seconds, frame)
-        return script["np"].zeros((easel.size[1], easel.size[0], 3), "uint8")
+    def undrawn(canvas, words="", seconds=None, frame=None):
+        canvas.update("", seconds, frame)
+        return script["np"].zeros((canvas.size[1], canvas.size[0], 3), "uint8")
 
-    monkeypatch.setattr(Easel, "update", look)
-    for kind in (Easel, Stage):
+    monkeypatch.setattr(Canvas, "update", look)
+    for kind in (Canvas, Stage):
         monkeypatch.setattr(kind, "picture", undrawn)
     script["draw"](name)
     assert not any(clipped)

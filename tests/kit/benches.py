@@ -9,9 +9,9 @@ import numpy as np
 import scalarviz as sv
 from scalarviz.view.ink.sketch import Sketch, TextItem
 from scalarviz.view.ink.text import CAP_HEIGHT
+from scalarviz.view.interaction import plate_of
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touch import plate_of
 from scalarviz.view.workbench import Workbench
 
 from .commands import make_scene

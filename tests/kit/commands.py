@@ -152,7 +152,7 @@ def controls_of(scene: sv.Scene) -> dict[str, Any]:
     """All controls that a window of the scene has, by name; who does what is no edit."""
     from scalarviz.view.shown.subject import subject_of
     from scalarviz.view.watch.actions import ActionContext
-    from scalarviz.view.watch.desk import Driving
+    from scalarviz.view.watch.scene_controls import Driving
 
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
     viewer = SimpleNamespace(

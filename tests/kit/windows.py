@@ -103,7 +103,7 @@ class Hand:
 
     @property
     def inspector(self) -> Any:
-        return self.view.bench.touch.inspector
+        return self.view.bench.interaction.inspector
 
     def number(self) -> tuple[float, float]:
         return self.spot("type")

@@ -3,7 +3,7 @@
 The other cells run too, and print what the notebook has stored; ``laws/NN.py`` says what is true after a cell.
 
 A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check.exercise``. What usual
-wrong numbers and words mean stands in ``scalarviz/lessons/answers.py``. ``solutions/NN.py`` has percent cells
+wrong numbers and words mean stands in ``scalarviz/check/answers.py``. ``solutions/NN.py`` has percent cells
 ``# %% name: solution`` and ``# %% name: slip cause``. Each stands in the place of the statements of the exercise that
 define the same names. ``# slip cause: old => new`` in the cell of a solution is that solution with `new` for `old`.
 """
@@ -26,9 +26,9 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.check import Report
+from scalarviz.check.answers import ANSWERS
 from scalarviz.check.report import CAUSE_TEXTS
 from scalarviz.check.walks import ordered
-from scalarviz.lessons.answers import ANSWERS
 
 SOLUTIONS = Path(__file__).parent / "solutions"
 LAWS = SOLUTIONS.with_name("laws")

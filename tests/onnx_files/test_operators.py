@@ -15,7 +15,8 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.runner import Runner
 
 from scalarviz.errors import InputError, ScalarvizError
-from scalarviz.imported.operators.table import TABLE, Call, each, supported
+from scalarviz.imported.operators.arrays import each
+from scalarviz.imported.operators.table import TABLE, Call, supported
 from scalarviz.onnx.graph import Node, Outside
 from scalarviz.onnx.reading import graph_of
 from scalarviz.scalar.array import Values, values

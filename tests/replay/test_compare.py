@@ -113,7 +113,7 @@ def test_what_is_pointed_at_or_clicked_in_one_column_is_said_of_all(hosted):
         at = x - behind * host.bench.compared.columns.wide, y
         assert host.bench.pick(host.pixel(at)) == index
         host.point(at)
-        assert host.bench.touch.hovered == index
+        assert host.bench.interaction.hovered == index
         for name, one in (("a", frame.a), ("b", frame.b), ("b − a", frame)):
             value = f"{abs(one.values[index]):.4f}"
             assert any(line.startswith(f"{name}: ") and value in line for line in host.words())

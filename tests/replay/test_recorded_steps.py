@@ -19,7 +19,7 @@ def host(record, window):
 def told(host, *keys):
     """What is told inside a step after some keys."""
     host.press(*keys)
-    return host.bench.inside.micro_step
+    return host.bench.step_drawing.micro_step
 
 
 def place(host, *keys):
@@ -42,22 +42,22 @@ def test_the_keys_walk_through_recorded_steps(host):
     found = told(host, "Right", ".", ".")
     assert (found.step, found.position, found.count, found.trial) == (2, 2, 44, True)
     assert "inside step 2" in host.view.pace_text()
-    assert dict(host.bench.inside.keys)["Right"] == "next recorded step"
-    assert dict(host.bench.inside.keys)["Space"] == "play"
+    assert dict(host.bench.step_drawing.keys)["Right"] == "next recorded step"
+    assert dict(host.bench.step_drawing.keys)["Space"] == "play"
     assert place(host, ",") == (2, 1)
     assert place(host, *["."] * 43) == (2, 44)  # the last one shows the numbers behind it
-    host.bench.touch.select(7, host.shown)
+    host.bench.interaction.select(7, host.shown)
     host.pass_time()
-    assert host.bench.inside.micro_step.sentence.index == 7
+    assert host.bench.step_drawing.micro_step.sentence.index == 7
     assert place(host, ".") == (2, None)
     assert told(host, ".").step == 3
     assert place(host, ",")[1] == 44  # back from the first one is the end of the step before
-    assert host.bench.inside.micro_step.step == 2
+    assert host.bench.step_drawing.micro_step.step == 2
     assert told(host, "Escape", "Home", ",") is None
     assert host.says("step 1 is the first")
     assert place(host, ".", ".", "Right") == (1, None)  # the step is finished
     assert told(host, ".") is not None
-    assert (host.go(3), host.bench.inside.micro_step) == (3, None)
+    assert (host.go(3), host.bench.step_drawing.micro_step) == (3, None)
     assert told(host, "End", ".", "Right") is None
     assert host.says("step 4 is the last recorded one")
     assert told(host, "Home", ".", *["."] * 43, "Space") is None
@@ -72,10 +72,10 @@ def test_b_shows_the_whole_batch_whose_samples_add_up_and_the_ribbon_leads_to_a_
     told(host, "b")
     assert host.view.send("add_samples")
     host.pass_time()
-    assert host.bench.inside.micro_step.adding == 1
-    x, y, wide, high = next(spot.box for spot in host.bench.inside.spots if spot.words == "gradients")
+    assert host.bench.step_drawing.micro_step.adding == 1
+    x, y, wide, high = next(spot.box for spot in host.bench.step_drawing.spots if spot.words == "gradients")
     host.click((x + wide / 2, y + high / 2))
-    assert host.source.open().phases()[host.bench.inside.micro_step.phase].name == "gradients"
+    assert host.source.open().phases()[host.bench.step_drawing.micro_step.phase].name == "gradients"
 
 
 def test_what_was_not_recorded_is_said(record, window):
@@ -94,17 +94,17 @@ def test_in_slow_motion_steps_open_by_themselves_and_lead_to_the_next_frame(reco
     host.view.key("Space")
     while host.view.playback.running:
         host.pass_time(0.21)  # a micro-step of 44 is shown for 9 s / 44
-        found = host.bench.inside.micro_step
+        found = host.bench.step_drawing.micro_step
         if found is not None and (not seen or seen[-1] != (found.step, found.position)):
             seen.append((found.step, found.position))
     assert seen == [(step, at) for step in (1, 2) for at in range(1, 45)]
-    assert (host.shown.step, host.bench.inside.micro_step) == (2, None)
+    assert (host.shown.step, host.bench.step_drawing.micro_step) == (2, None)
     host.press("Home", "Space")
     host.pass_time(1.0)
     assert "slow motion" in host.view.pace_text()
     at = told(host, "Space").position  # a pause stays in the step
     host.pass_time(2.0)
-    assert host.bench.inside.micro_step.position == at
+    assert host.bench.step_drawing.micro_step.position == at
 
 
 def test_the_inspector_explains_a_weight_of_a_recording_as_of_the_run(record, window):
@@ -114,7 +114,7 @@ def test_the_inspector_explains_a_weight_of_a_recording_as_of_the_run(record, wi
     host.select(4)
     host.pass_time(0.5)
     host.pass_time(0.5)
-    account, opened = host.bench.touch.inspector.account, run.open()
+    account, opened = host.bench.interaction.inspector.account, run.open()
     assert str(account.why) == str(why(opened, 4))
     assert account.along.losses.tolist() == opened.loss_along(4).losses.tolist()
     assert any(text.startswith("step 7: ") for text in host.words())

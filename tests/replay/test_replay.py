@@ -162,7 +162,7 @@ def test_a_cube_tells_its_name_how_it_moved_and_when_its_sign_changed(record, wi
     host = window(recording)
     host.press("End")
     host.select(5)
-    inspector = host.bench.touch.inspector
+    inspector = host.bench.interaction.inspector
     assert (inspector.who.name, inspector.who.code) == ("from x2 to h2", "0.weight[1][2]")
     _, moved = inspector.record
     steps = list(range(0, 61, 5))

@@ -10,11 +10,11 @@ import pytest
 import scalarviz
 from kit.edits import CHANGES, EDITS
 from kit.runs import bits, make_run
-from scalarviz.run import atomic
+from scalarviz.run import transaction
 from scalarviz.run.core import interrupts
 
 ROOMS = tuple(str(Path(scalarviz.__file__).parent / room) for room in ("run", "optim"))
-KEEPERS = atomic.__file__, interrupts.__file__
+KEEPERS = transaction.__file__, interrupts.__file__
 """What puts the run back is not itself broken off."""
 WRITES = ("view of a module", "view of the run")
 """Written past the run, and found later."""

@@ -18,7 +18,6 @@ from kit.refusals import refusals
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.checks import check_tables
 from scalarviz.run.core.graph import Forward
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.questions.diagnosis import diagnose, layer_rows
@@ -33,6 +32,7 @@ from scalarviz.run.questions.ranges import (
     weight_reach,
 )
 from scalarviz.run.sources.played import rehearse
+from scalarviz.run.validation import check_tables
 from scalarviz.tape import Node, Table, Tape
 
 X = np.random.default_rng(0).random((64, 3))

@@ -108,7 +108,7 @@ def test_the_line_of_keys_has_six_and_the_list_begins_with_ten_before_all_in_gro
 def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
     with KINDS[kind]() as hand:
         view = hand.view
-        here, table = view.action_context(in_general=True), {does for _, does in view.bench.touch.table}
+        here, table = view.action_context(in_general=True), {does for _, does in view.bench.interaction.table}
         assert {one.name for one in ACTIONS if one.applies(here)} <= set(view.handlers) <= set(actions.BY_NAME)
         assert all((line.does in table) == line.applies(here) for line in (*ACTIONS, *GESTURES))
         for drawer in view.bench.side.drawers.values():
@@ -128,7 +128,7 @@ def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
 
 def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand):
     bench = hand.view.bench
-    before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.touch.help
+    before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.interaction.help
     other = [one.keys[0] for one in ACTIONS if len(one.keys[0]) == 1]  # Ctrl with another key is not that key
     for name, ctrl, said in (("F8", False, "F8"), *((k.lower(), True, f"Ctrl+{k}") for k in other)):
         if actions.action_for_key(said) is None:
@@ -140,7 +140,7 @@ def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand
     for name in MODIFIERS:
         assert not hand.view.key(name)
         assert hand.view.notice() == ""
-    assert before == (bench.colouring.quantity, bench.cmap_name, bench.theme, bench.touch.help)
+    assert before == (bench.colouring.quantity, bench.cmap_name, bench.theme, bench.interaction.help)
 
 
 def test_a_value_is_sent_and_checked_and_only_names_of_the_table_are_done(hand):
@@ -173,7 +173,7 @@ def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(h
     cube.marked = (1.0, 0.0, 0.0)
     view.key("F11")
     for help_, selected, full in ((1, 2, True), (0, 2, True), (0, None, True), (0, None, False)):
-        assert (view.bench.touch.help, view.bench.selected, hand.host.full_screen) == (help_, selected, full)
+        assert (view.bench.interaction.help, view.bench.selected, hand.host.full_screen) == (help_, selected, full)
         view.send("escape")
     assert cube.marked is None
     for between in (lambda: view.tick(2.1), lambda: view.key("g"), lambda: view.tick(1.9)):

@@ -77,7 +77,7 @@ def test_the_weight_in_question_is_selected_and_is_offered_until_letters_are_typ
 
 
 def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_leaves_it(hand):
-    stood = hand.run.steps, hand.view.bench.theme, hand.view.bench.touch.help
+    stood = hand.run.steps, hand.view.bench.theme, hand.view.bench.interaction.help
     entered(hand, "los < 1")
     assert noticed(hand, "at character 1, the name 'los' is unknown; did you mean 'loss'?")
     for key in (*["Backspace"] * 4, "Right", "Tab"):
@@ -85,7 +85,7 @@ def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_l
     hand.type("s < rLg?[] .,")
     assert noticed(hand, "pause when: loss < rLg?[] .,|")
     hand.settled()
-    assert (hand.run.steps, hand.view.bench.theme, hand.view.bench.touch.help) == stood
+    assert (hand.run.steps, hand.view.bench.theme, hand.view.bench.interaction.help) == stood
     for leave in (lambda: hand.view.key("Escape"), lambda: hand.view.send("fit"), lambda: entered(hand, "")):
         hand.view.key("Delete")
         leave()

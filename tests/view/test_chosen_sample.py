@@ -14,7 +14,7 @@ from kit.networks import mlp
 from kit.windows import COLOURS as GRID
 from kit.windows import X, live_hand, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
-from scalarviz.cli.pictures import easel_of
+from scalarviz.cli.pictures import canvas_of
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
@@ -96,13 +96,13 @@ def test_what_is_clicked_is_chosen_and_nothing_is_learnt(view):
             click(view, at)
             assert_shown(view, PHOTO[pixel], 1 - PHOTO[pixel])
     view.bench.select(0)
-    told = str(view.bench.touch.inspector.explanation(view.frame()))
+    told = str(view.bench.interaction.inspector.explanation(view.frame()))
     for number in range(33):
         click(view, swatch(view))
         if number in (0, 1, 32):  # after the last one the first
             sample = X[number % 32].astype(np.float32)
             assert_shown(view, sample, 1 - sample)
-    changed = str(view.bench.touch.inspector.explanation(view.frame()))
+    changed = str(view.bench.interaction.inspector.explanation(view.frame()))
     assert "of this colour" in changed != told
     assert np.array_equal(view.run.values, before)
     assert len(view.run.log) == log
@@ -275,7 +275,7 @@ def test_it_is_the_first_sample_with_its_target_names_and_numbers(widths):
     numbers = {chip_text(value) for value in (*inputs[0], *outputs, *targets[0])}
     assert names | numbers <= {*" ".join(said(bench_of(scene))).replace(",", "").split()}
     options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
-    drawn = easel_of(scene.name, options, scene).picture("", 0.0)  # films and stills, too
+    drawn = canvas_of(scene.name, options, scene).picture("", 0.0)  # films and stills, too
     assert np.abs(drawn.astype(int) - sv.render(scene, (960, 540), pace_text=" ")).mean() < 0.1
     mine = subject_of(own_scene(*widths, probe=np.ones(widths[0])))  # one that is given stays
     assert mine.probe.tolist() == [1.0] * widths[0]

@@ -18,7 +18,7 @@ from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import ColourCube, Painting, psnr
 from scalarviz.view.panels import pace
 from scalarviz.view.panels.colour_cube import cube_boxes
-from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
+from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, image_boxes
 from scalarviz.view.panels.pace import Grid
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
@@ -115,7 +115,7 @@ def test_network_target_and_five_times_the_error_are_drawn_and_a_click_shows_a_p
     bench = bench_of(scene_of(run, Painting(lambda moment: WANTED, (30, 40))))
     made, drawer = run.predict(PLACES).reshape(30, 40, 3), bench.side.drawers["painting"]
     shown = np.clip(made, 0, 1), WANTED, np.clip(0.5 + 10 * (made - WANTED) / 2, 0, 1)
-    boxes = easel_boxes(drawer.box, 4 / 3)
+    boxes = image_boxes(drawer.box, 4 / 3)
     (sketch,) = bench.side.drawn("painting")
     assert [item.rect for item in sketch.images] == list(boxes)
     for item, pixels in zip(sketch.images, shown, strict=True):

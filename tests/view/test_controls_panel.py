@@ -20,7 +20,7 @@ from scalarviz.view.ink.boxes import LEAST, WantedPanel
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.controls import HEAD, MAGNET, RESTS, ControlsPanel, Item, Row, Wish, row_of
-from scalarviz.view.watch.desk import Driving
+from scalarviz.view.watch.scene_controls import Driving
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 NOTHING = {"change": lambda value, reader: None}

@@ -17,9 +17,9 @@ from scalarviz.errors import InputError, TypeMismatchError, UnknownAttributeErro
 from scalarviz.run import Scene
 from scalarviz.view import cube
 from scalarviz.view.cubes.looks import LOOKS
+from scalarviz.view.interaction import plate_of
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touch import plate_of
 
 SIZE = (960, 540)
 GREEN = (0.1, 0.8, 0.4)

@@ -140,11 +140,11 @@ def test_every_text_can_be_read_and_is_true(view):
         for text in (text for text in texts if text.bound is not None):
             here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
             here |= {name: [most] for name, most in shows.extents().items()}
-            here |= {"loss": [view.bench.inside.loss(frame)], "target": view.bench.subject.sample.target_values}
-            if (told := view.bench.inside.micro_step) is not None and view.bench.scenery.flow is not None:
+            here |= {"loss": [view.bench.step_drawing.loss(frame)], "target": view.bench.subject.sample.target_values}
+            if (told := view.bench.step_drawing.micro_step) is not None and view.bench.scenery.flow is not None:
                 here["delta"] = told.deltas[next(s.name for s in view.bench.subject.stages if s.weight is not None)]
             rows = [
-                here | dict(one.activations) for one in (frame, view.bench.inside.rows_frame(frame))
+                here | dict(one.activations) for one in (frame, view.bench.step_drawing.rows_frame(frame))
             ]  # or their deltas
             known = [one[text.bound.name] for one in rows if text.bound.name in one]
             wanted = [text.bound.text(float(row[text.bound.index])) for row in known]

@@ -25,7 +25,7 @@ from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
-from scalarviz.view.out.easel import Easel
+from scalarviz.view.out.canvas import Canvas
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
 from scalarviz.view.render import Reel, film_of_step, film_of_training
 from scalarviz.view.short_film import SECONDS, Stage, beats_of, followed
@@ -49,7 +49,7 @@ def names(folder):
 def test_a_film_of_a_step_shows_every_micro_step_for_as_long_as_a_window_does(tmp_path, monkeypatch):
     """The run has done the steps before it, and no more."""
     shown, scene, path = [], make_scene("rgb"), tmp_path / "step.gif"
-    monkeypatch.setattr(Easel, "picture", lambda self, words, seconds, frame: shown.append(words) or filled(self.size))
+    monkeypatch.setattr(Canvas, "picture", lambda self, words, seconds, frame: shown.append(words) or filled(self.size))
     sv.film(scene, path, 12, size=(320, 180), fps=5, story="step")
     assert scene.run.steps == 12
     places = [words.partition("micro-step ")[2].partition(" ")[0] for words in shown]
@@ -64,9 +64,9 @@ def test_a_film_of_a_step_shows_every_micro_step_for_as_long_as_a_window_does(tm
 
 
 def test_a_film_of_a_step_ends_where_it_is_stopped(tmp_path):
-    easel = Easel(make_scene("xor"), (320, 180), "dark")
-    with Reel([tmp_path / "step.mp4"], easel, 25) as reel:
-        film_of_step(reel, easel, lambda: reel.frames >= 5)
+    canvas = Canvas(make_scene("xor"), (320, 180), "dark")
+    with Reel([tmp_path / "step.mp4"], canvas, 25) as reel:
+        film_of_step(reel, canvas, lambda: reel.frames >= 5)
     assert reel.frames == 5
     assert reel.written == [tmp_path / "step.mp4"]
 
@@ -254,7 +254,7 @@ def test_films_that_cannot_be_are_refused_and_leave_the_old_one(tmp_path):
 
 def test_of_two_films_each_that_cannot_be_written_is_named_and_the_other_one_goes_on(tmp_path, monkeypatch):
     paths, full = [tmp_path / name for name in ("a.mp4", "b.gif", "c.mp4")], {"b.gif", "c.mp4"}
-    add, easel = Film.add, SimpleNamespace(size=(64, 48), picture=lambda *told: filled())
+    add, canvas = Film.add, SimpleNamespace(size=(64, 48), picture=lambda *told: filled())
 
     def no_room(film, picture):
         if film.path.name in full:
@@ -262,14 +262,14 @@ def test_of_two_films_each_that_cannot_be_written_is_named_and_the_other_one_goe
         add(film, picture)
 
     monkeypatch.setattr(Film, "add", no_room)
-    with Reel(paths, easel, 10) as reel:
+    with Reel(paths, canvas, 10) as reel:
         assert reel.add("")
         full.add("a.mp4")
     assert (reel.written, names(tmp_path)) == (paths[:1], ["a.mp4"])
     assert [line.split("cannot write ")[1] for line in reel.failures] == [
         f"{path}: no space left on device" for path in paths[1:]
     ]
-    with Reel(paths, easel, 10) as reel:
+    with Reel(paths, canvas, 10) as reel:
         assert not reel.add("")
     assert (reel.written, len(reel.failures)) == ([], 3)
 
@@ -428,7 +428,7 @@ def test_a_film_of_a_run_that_stops_on_the_way_ends_with_how_it_stands(tmp_path)
     """Its last picture is that of a still, however far the run came."""
     scene = make_scene("neuron")
     film = tmp_path / "film.mp4"
-    painter = Easel(scene, (320, 180), DARK)
+    painter = Canvas(scene, (320, 180), DARK)
     with film_of_training(scene.run, 40, [film], painter, 10, 1.0) as (_, stops):
         for stop in stops:
             scene.run.step(stop - scene.run.steps)

@@ -135,7 +135,7 @@ def test_a_panel_above_the_cubes_leaves_them_room_and_inside_a_step_it_is_the_st
     if above:
         walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
         told = walk.micro_step_at(len(walk))
-        bench.inside.show(told, animated=False)
+        bench.step_drawing.show(told, animated=False)
         bench.update(told.frame)
         assert all(drawer.box is not None and drawer.box[2] >= STAGE for drawer in above)
 
@@ -204,17 +204,17 @@ def test_what_stands_in_a_row_has_as_many_decimals_in_formulas_and_on_the_cubes_
             hand.until(
                 lambda hand=hand: (
                     hand.do("micro_next")
-                    and hand.bench.inside.micro_step.position == hand.bench.inside.micro_step.count
+                    and hand.bench.step_drawing.micro_step.position == hand.bench.step_drawing.micro_step.count
                 )
             )
-            faces = hand.bench.inside.micro_step.cube_texts.values()
+            faces = hand.bench.step_drawing.micro_step.cube_texts.values()
             assert len({len(face.below.partition(".")[2]) for face in faces}) == 1
 
 
 @pytest.mark.parametrize("name", ["neuron", "rgb"])
 def test_a_hall_keeps_target_keys_and_the_formulas_that_are_asked_for(name):
     bench = bench_of(make_scene(name), theme=presenting("dark"), keys=(("Space", "run"),))
-    bench.touch.hovered = 0
+    bench.interaction.hovered = 0
     found = said(again(bench, 0.5))
     assert {"target", "Space"} <= set(found)
     assert any("·" in line and " = " in line for line in found)
@@ -243,7 +243,7 @@ def test_what_is_said_at_the_pointer_covers_no_prompt_no_other_cube_where_there_
         for index in range(0, count, max(count // 12, 1)):
             known = who(bench.subject, index)
             hand.view.move(hand.face(index))
-            if bench.touch.hovered != index:
+            if bench.interaction.hovered != index:
                 continue  # another cube stands before it
             for prompt in (False, True):
                 if prompt:
@@ -258,7 +258,7 @@ def test_what_is_said_at_the_pointer_covers_no_prompt_no_other_cube_where_there_
                     hand.key("Escape")
         bench.select(index)
         hand.picture()
-        inspector = bench.touch.inspector.box
+        inspector = bench.interaction.inspector.box
         assert all(meet(box, inspector) for box in panels_with(bench, known.name))  # nothing at the pointer
 
 
@@ -280,10 +280,10 @@ def test_branches_leave_the_time_bar_wide_buttons_have_names_and_each_control_is
         assert not [spot for spot in bench.spots if not (spot.words or spot.tip) and spot.name not in areas]
         hand.do("toggle_controls")
         hand.settled()
-        wanted = {item.name for row in hand.view.desk.shown(hand.view.shown) for item in row.items}
+        wanted = {item.name for row in hand.view.controls.shown(hand.view.shown) for item in row.items}
         there = {spot.name for spot in bench.spots}
         assert wanted <= there or "scrolls" in there
-        while hand.view.desk.panel.scroll(-1):
+        while hand.view.controls.panel.scroll(-1):
             hand.view.refresh()
             hand.settled(1)
             there |= {spot.name for spot in bench.spots}

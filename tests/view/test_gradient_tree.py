@@ -73,7 +73,7 @@ def test_the_gradients_come_in_two_passes():
     with live_hand(made(seed=1), steps=20) as window:
         for _ in range(20):
             window.do("micro_next")
-            told = window.bench.inside.micro_step
+            told = window.bench.step_drawing.micro_step
             if told is None or told.phase not in passes:
                 continue
             rows = rows_of(told.source.stages, told.frame, told.deltas, inputs=told.frame.activations,

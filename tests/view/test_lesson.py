@@ -135,7 +135,7 @@ def test_what_happens_to_a_recording_is_said_once_here_and_on_the_terminal_and_t
             hand.view.worker.settle()
             recording.flush()
             hand.host.pass_time()  # the run stands by now
-            assert (hand.view.bench.touch.notice != "") == there
+            assert (hand.view.bench.interaction.notice != "") == there
         assert hand.run.steps == 2405
         recording.close()
     (line,) = told

@@ -57,7 +57,7 @@ class Step(NamedTuple):
     def stand(self, at: int):
         """Show a micro-step that has come to its end."""
         told = self.walk.micro_step_at(at)
-        self.bench.inside.show(told, animated=False)
+        self.bench.step_drawing.show(told, animated=False)
         self.bench.update(told.frame, told.headline)
         return told
 
@@ -125,7 +125,7 @@ def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
     bench = step.bench
     for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
         told = step.stand(at)
-        wires = None if told.phase == UPDATE else bench.inside._wires()
+        wires = None if told.phase == UPDATE else bench.step_drawing._wires()
         if wires is None:
             continue
         links = wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)
@@ -145,7 +145,7 @@ def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
 @pytest.mark.parametrize("phase", [BACKWARD, GRADIENTS])
 def test_what_comes_back_into_a_row_has_the_hue_of_its_delta(step, phase):
     told = step.stand(step.last_of(phase))
-    wires = step.bench.inside._wires()
+    wires = step.bench.step_drawing._wires()
     if wires is None:
         return  # too many cubes for links
     running, cmap = wires[1]._replace(up=False, x=np.full_like(wires[1].x, np.nan)), step.bench.colouring.cmap
@@ -211,7 +211,10 @@ def test_the_legend_is_that_of_what_the_heading_names_and_has_the_colours_of_the
         told = step.stand(at)
         lit, scale = ~bench.colouring.missing(told.frame), bench.colouring.legend()
         title = "weight" if not lit.any() else bench.colouring.shows.words
-        assert bench.inside.hud_state(state_of(bench.subject, told.frame, "", bench.colouring.shows)).quantity == title
+        assert (
+            bench.step_drawing.hud_state(state_of(bench.subject, told.frame, "", bench.colouring.shows)).quantity
+            == title
+        )
         assert {title} == {*words([bench.strip.legend((0, 0, 300, 66), told.frame, "")])} & TITLES
         assert [text for place, text in scale.labels if place in (0, 0.5, 1)][1::2] == ["0"]
         if not lit.any():
@@ -232,7 +235,7 @@ def test_the_legend_is_that_of_what_the_heading_names_and_has_the_colours_of_the
 
 def test_what_was_there_at_rest_is_there_in_a_step(step):
     bench = step.bench
-    bench.inside.show(None)
+    bench.step_drawing.show(None)
     again(bench)
     kept = {name for name, d in bench.side.drawers.items() if d.worth >= ABOUT and (d.box is not None or d.setting)}
     names = words(bench.scenery.static)
@@ -290,9 +293,9 @@ def test_a_painting_stays_as_it_was_at_the_beginning_of_a_step(step):
         step.stand(1)
         was, drawer.grid.whole, drawer.grid._live = drawer.grid.numbers, False, True
         for at in (2, len(step.walk)):
-            bench.inside.show(step.walk.micro_step_at(at))
+            bench.step_drawing.show(step.walk.micro_step_at(at))
             for _ in range(8):
-                bench.update(bench.inside.micro_step.frame, "", 1.0)
+                bench.update(bench.step_drawing.micro_step.frame, "", 1.0)
             assert drawer.grid.numbers is was
             assert not drawer.moving
 
@@ -315,7 +318,7 @@ def test_units_say_their_numbers_and_zero_reads_unlike_a_small_one():
     assert not bench.slab.atlas.marks & DEAD
     minus, texts_now = "\N{MINUS SIGN}", texts(bench.parts["numbers"])
     written = [(t.x, t.y, t.text.replace(minus, "-")) for t in texts_now if re.fullmatch(rf"[\d.e{minus}]+", t.text)]
-    places = [place for place in bench.inside._parts()[2] if place.bare]
+    places = [place for place in bench.step_drawing._parts()[2] if place.bare]
     assert {place.name for place in places} >= {"input", "1", "3"}
     for place in places:
         error = 0.005 if place.apart[1] > 18 else 0.05 + 1e-6
@@ -378,11 +381,11 @@ def test_a_cube_rises_by_its_change_at_one_scale_and_none_leaves_its_tray(step):
     rise = bench.slab.atlas.lift
     np.testing.assert_array_equal(np.sign(rise), np.sign(change.astype(np.float32)))
     moved = change != 0
-    scale = rise[moved] * bench.inside._height / change[moved]
-    assert scale == pytest.approx(bench.inside._scale, rel=1e-3)
+    scale = rise[moved] * bench.step_drawing._height / change[moved]
+    assert scale == pytest.approx(bench.step_drawing._scale, rel=1e-3)
     assert np.abs(rise).max() < 1
-    assert f"height: change × {bench.inside._scale:,.10g}" in " ".join(words(bench.parts["numbers"]))
-    bench.inside.show(None)
+    assert f"height: change × {bench.step_drawing._scale:,.10g}" in " ".join(words(bench.parts["numbers"]))
+    bench.step_drawing.show(None)
     again(bench)
     assert bench.slab.atlas.lift is None
     assert bench.slab.atlas.instead is None
@@ -395,7 +398,7 @@ def test_a_scale_of_heights_is_one_two_or_five(most, scale):
 
 def test_numbers_stay_in_backward_and_deltas_stand_beside_them(step):
     told, bench = step.stand(step.last_of(BACKWARD)), step.bench
-    before, deltas = bench.inside.rows_frame(told.frame).activations, bench.inside.row_deltas()
+    before, deltas = bench.step_drawing.rows_frame(told.frame).activations, bench.step_drawing.row_deltas()
     for name, row in walk_rows(step).items():
         np.testing.assert_array_equal(before[name], row)
     assert told.phase > LOSS
@@ -455,7 +458,7 @@ def board_of(step: Step):
 
 def part_of(step: Step, at: int, gone: float):
     """What stands in the column when a micro-step has gone so far."""
-    inside, (name, _) = step.bench.inside, board_of(step)
+    inside, (name, _) = step.bench.step_drawing, board_of(step)
     inside.show(step.walk.micro_step_at(at), animated=True)
     inside._elapsed = gone * SECONDS
     step.bench.update(inside.micro_step.frame, inside.micro_step.headline)
@@ -584,8 +587,8 @@ def test_a_named_weight_is_ringed_on_a_small_plate_too(step):
         plate = next(
             plate for plate in step.bench.layout.plates if 0 <= index - plate.start < plate.size and plate.start >= 0
         )
-        (ring,) = step.bench.inside._outline_weight().shapes
-        assert np.asarray(ring.points)[:4] == pytest.approx(step.bench.inside._face(plate, index)[[0, 1, 3, 2]])
+        (ring,) = step.bench.step_drawing._outline_weight().shapes
+        assert np.asarray(ring.points)[:4] == pytest.approx(step.bench.step_drawing._face(plate, index)[[0, 1, 3, 2]])
 
 
 @only_words
@@ -661,7 +664,11 @@ def test_adams_new_weight_can_be_worked_out_from_the_screen(step):
     walk, bench = step.walk, step.bench
     for at in (at for at, phase in enumerate(walk.phases, 1) if phase == UPDATE):
         told = step.stand(at)
-        column = words(one for one in bench.parts["inside"]) if "inside" in bench.parts else words(bench.inside.texts())
+        column = (
+            words(one for one in bench.parts["inside"])
+            if "inside" in bench.parts
+            else words(bench.step_drawing.texts())
+        )
         said = "".join(word.text for word in told.sentence.formulas[0].numbers)
         assert "".join(said.split()) in "".join("".join(column).split())
         left, right = said.replace(MINUS, "-").split(" = ")
@@ -817,10 +824,10 @@ def test_while_a_window_slides_its_products_light_and_nothing_flashes_over_three
     step, bench = pictures, pictures.bench
     (at,) = slides(step)
     seconds, told, seen = pass_seconds(step.walk)[at - 1], step.walk.micro_step_at(at), []
-    bench.inside.show(told, seconds=seconds)
+    bench.step_drawing.show(told, seconds=seconds)
     weights = told.stops[0].window.weights
     for _ in range(round(30 * seconds)):
-        stop, colouring = bench.inside._window_stop, bench.colouring
+        stop, colouring = bench.step_drawing._window_stop, bench.colouring
         bench.update(told.frame, "", 1 / 30)
         seen.append(told.stops.index(stop))
         if stop is not told.stops[-1]:
@@ -845,24 +852,24 @@ def test_what_is_struck_out_stays_dark_forward_and_back(pictures):
     told = step.stand(step.last_of(FORWARD))
     assert (told.frame.activations[stage.name][struck] == 0).all()
     step.stand(step.last_of(BACKWARD))
-    assert (step.bench.inside.row_deltas()[stage.name][struck] == 0).all()
+    assert (step.bench.step_drawing.row_deltas()[stage.name][struck] == 0).all()
 
 
 def test_the_loss_flashes_once(step):
     bench, told = step.bench, step.walk.micro_step_at(step.last_of(LOSS))
-    bench.inside.show(told, seconds=0.6)
+    bench.step_drawing.show(told, seconds=0.6)
     light = []
     for _ in range(20):
         bench.update(told.frame, told.headline, 1 / 30)
-        over = [shape for sketch in bench.inside.overlay(0.0) for shape in sketch.shapes]
+        over = [shape for sketch in bench.step_drawing.overlay(0.0) for shape in sketch.shapes]
         light.append(max([shape.fill[3] for shape in over if getattr(shape, "fill", None)], default=0.0))
     top = int(np.argmax(light))
     assert max(light) > 0.2
     assert (np.diff(light[: top + 1]) > 0).all()
     assert (np.diff(light[top:18]) < 0).all()
     assert light[-1] == 0
-    bench.inside.show(told, animated=False)
-    assert not any(sketch.shapes for sketch in bench.inside.overlay(None))
+    bench.step_drawing.show(told, animated=False)
+    assert not any(sketch.shapes for sketch in bench.step_drawing.overlay(None))
 
 
 def test_the_sum_of_the_selected_weight_is_told_of(pictures):
@@ -913,7 +920,7 @@ def test_links_of_a_layer_end_at_its_own_row_where_that_is_drawn(words_net):
     for at, now in enumerate(words_net.walk.steps, start=1):
         plate, told = bench.layout.activation(now.stage), words_net.stand(at)
         if plate is not None and told.layer is not None and told.layer.name == now.stage and now.phase == "forward":
-            wires = bench.inside._wires()
+            wires = bench.step_drawing._wires()
             assert wires is not None
             assert wires[0].sums == pytest.approx(bench.project(plate.tops))
             found += 1

@@ -329,7 +329,7 @@ def test_inside_a_step_they_happen_one_after_another(trial):
         hand.view.micro.trial, seen = trial, {}
         for _ in range(7):
             hand.do("micro_next")
-            seen[hand.bench.inside.micro_step.phase] = " | ".join(hand.words())
+            seen[hand.bench.step_drawing.micro_step.phase] = " | ".join(hand.words())
         x, y = (numbers[-1:] if trial else numbers for numbers in neuron.points(0.0, 0))
         gradient, loss = (2 * x * (-1.5 * x - y)).mean(), ((1.5 * x + y) ** 2).mean()
         assert sorted(seen) == [0, 1, 2, 3, 4, 5]

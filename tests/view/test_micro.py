@@ -91,7 +91,7 @@ def hand():
 
 
 def told(hand):
-    return hand.view.bench.inside.micro_step
+    return hand.view.bench.step_drawing.micro_step
 
 
 def phase(hand):
@@ -111,7 +111,7 @@ def press(hand, *keys):
 
 def click(hand, name, value):
     """On an arrow of the ribbon, or a side of the switch."""
-    (spot,) = [spot for spot in hand.view.bench.inside.spots if (spot.name, spot.value) == (name, value)]
+    (spot,) = [spot for spot in hand.view.bench.step_drawing.spots if (spot.name, spot.value) == (name, value)]
     hand.click(hand.middle(spot.box))
 
 
@@ -357,10 +357,10 @@ def test_however_small_deltas_are_they_stand_beside_their_cubes_and_share_the_gr
         click(hand, "phase", UPDATE)
         press(hand, ",")  # the last gradient
         bench = hand.view.bench
-        deltas = np.concatenate([*bench.inside.row_deltas().values()])
+        deltas = np.concatenate([*bench.step_drawing.row_deltas().values()])
         assert 0 < np.abs(deltas).max() < 0.005
         assert {delta_text(float(delta)) for delta in deltas} <= set(words(bench.parts["numbers"]))
-        assert np.abs(deltas).max() < bench.colouring.range.high == bench.inside.delta_range.high
+        assert np.abs(deltas).max() < bench.colouring.range.high == bench.step_drawing.delta_range.high
 
 
 def test_samples_are_added_up_to_the_gradient_of_the_batch(hand):
@@ -412,7 +412,7 @@ def test_where_a_cube_was_before_its_update_is_drawn_over_no_number(hidden):
     bench = bench_of(scene_of(run_of(*hidden)))
     with offscreen():
         told = micro_step_of(bench.subject, bench.subject.frame(), -1, whole_batch=True)
-        bench.inside.show(told, animated=False)
+        bench.step_drawing.show(told, animated=False)
         bench.update(told.frame)
         drawn = bench.sketches
         numbers = [box_of(text) for sketch in drawn for text in sketch.texts if re.fullmatch(SIGNED, text.text)]

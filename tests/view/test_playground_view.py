@@ -77,8 +77,8 @@ def test_hands_on_the_map_add_and_take_away_points_and_none_that_is_held_out(han
     assert len(hand.drawer(PlaneMap).spots) == len(points) == len(points_of(hand).inputs)
     assert [done.what for done in hand.run.log] == ["add a point", "remove a point"]
     hand.do("toggle_controls")  # the wheel over the map in this panel moves no cube
-    assert hand.view.desk.scroll(middle(hand.bench.controls.side["plane"]), -3.0)
-    assert not hand.view.desk.scroll((300.0, 300.0), -3.0)
+    assert hand.view.controls.scroll(middle(hand.bench.controls.side["plane"]), -3.0)
+    assert not hand.view.controls.scroll((300.0, 300.0), -3.0)
 
 
 def test_a_table_of_one_input_is_a_curve_with_points_that_a_hand_adds(watched, tmp_path):

@@ -30,7 +30,7 @@ def rises_by_the_loss(hand, index):
 
 def asked(hand):
     """The weight and the phase of the open question; None without one."""
-    shown, question = hand.bench.inside.micro_step, hand.view.micro.predictions.question
+    shown, question = hand.bench.step_drawing.micro_step, hand.view.micro.predictions.question
     assert shown is None or shown.asks == (question is not None)
     return None if question is None else (shown.sentence.index, hand.view.micro.walk.phases[question.at - 1])
 
@@ -39,12 +39,12 @@ def play(hand, answers):
     """Go through all questions of one step; `answers` is called with each weight and phase. Yield the replies."""
     hand.do("predict")
     while (what := asked(hand)) is not None:
-        shown, (index, phase) = hand.bench.inside.micro_step, what
+        shown, (index, phase) = hand.bench.step_drawing.micro_step, what
         assert not (shown.frame.computed if phase == GRADIENTS else shown.moved)[index]
         assert {"arrow"} <= {spot.name for spot in hand.bench.spots}
         answers(index, phase)
         hand.settled()
-        yield what, hand.bench.inside.micro_step.sentence.caption.text
+        yield what, hand.bench.step_drawing.micro_step.sentence.caption.text
         hand.view.send("micro_next")
         hand.settled()
 
@@ -83,7 +83,7 @@ def test_a_pressed_arrow_answers_and_wrong_answers_are_counted(hall):
         index, _ = asked(hand)
         rises = rises_by_the_loss(hand, index)
         hand.press(hand.spot("arrow", -1 if rises else 1))
-        assert hand.bench.inside.micro_step.sentence.caption.text.startswith("Wrong: ")
+        assert hand.bench.step_drawing.micro_step.sentence.caption.text.startswith("Wrong: ")
         assert {"predicted", "0 of 1"} <= set(hand.words())
         assert not hand.view.micro.answer(rises=True)  # there is no question now
         hand.key(".")
@@ -119,6 +119,6 @@ def test_predict_opens_a_cell_with_a_question():
     with make_scene("neuron").run as run:
         cell = sv.predict(run)
         try:
-            assert cell._shown.call(lambda play: play.viewer.bench.inside.micro_step.asks)
+            assert cell._shown.call(lambda play: play.viewer.bench.step_drawing.micro_step.asks)
         finally:
             cell.close()

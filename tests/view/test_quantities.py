@@ -150,7 +150,7 @@ def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(opened):
         view.send("step")
         hand.settled(20, 0.05)
         assert "not known" not in view.notice()
-        assert bench.inside.micro_step is None
+        assert bench.step_drawing.micro_step is None
         for kept, quantity in ((False, "momentum_buffer"), (True, "exp_avg")):
             view.tick(0.2)
             assert (NONE_KEPT in said(bench), bench.colouring.quantity) == (not kept, quantity)

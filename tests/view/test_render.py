@@ -22,7 +22,7 @@ from scalarviz.run import Scene
 from scalarviz.run.edits import SetFrozen
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.ink.theme import DARK, rgb
-from scalarviz.view.out.easel import svg_of_bench
+from scalarviz.view.out.canvas import svg_of_bench
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

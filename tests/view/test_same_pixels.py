@@ -16,7 +16,7 @@ from kit.networks import mlp
 from kit.unseen import Unseen
 from kit.windows import X, live_hand, make_colour_scene, mirror_hand
 from scalarviz import Run, nn, optim
-from scalarviz.cli.pictures import easel_of
+from scalarviz.cli.pictures import canvas_of
 from scalarviz.io import load_picture
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.out import files
@@ -125,7 +125,7 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
 
 def test_a_frame_of_the_command_line_is_a_picture_of_the_same(build):
     scene, options = build()
-    frame = easel_of(scene.name, options, scene).picture("the pace", None)
+    frame = canvas_of(scene.name, options, scene).picture("the pace", None)
     np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
 
 

@@ -232,7 +232,7 @@ def test_a_panel_beside_a_unit_moves_with_the_cubes_and_keeps_touches_from_them(
     for spot in spots:
         shown.hover(spot)
         shown.click(spot)
-        assert shown.touch.hovered is shown.selected is None
+        assert shown.interaction.hovered is shown.selected is None
     shown.orbit(120.0, 0.0)
     again(shown)
     assert drawer.box != before
@@ -400,7 +400,7 @@ def test_hands_reach_the_panel_below_the_pointer_alone(run, bars, monkeypatch, t
     with live_hand(sv.Scene("s", run, panels=(Bar(0.5), LossCurve()))) as hand:
         view, bench = hand.view, hand.view.bench
         told, camera = bench.side.drawers["bar"].told, bench.camera
-        assert {("Drag", "the bar: pull it"), ("Click", "the bar: teach it")} <= set(bench.touch.table)
+        assert {("Drag", "the bar: pull it"), ("Click", "the bar: teach it")} <= set(bench.interaction.table)
         on, off = middle(bench.places.panels["bar"]), (300.0, 650.0)
 
         def heard(*steps):

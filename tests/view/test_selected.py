@@ -223,7 +223,7 @@ def test_no_gesture_of_a_newcomer_changes_what_is_learnt():
     """Everything but the three that say so: Shift and the wheel, a clicked cube's value, Shift and two colours."""
     with live_hand(make_colour_scene(panels=(ColourCube(X, 1 - X),))) as hand:
         view, rng, before = hand.view, np.random.default_rng(5), hand.run.values.copy()
-        touch, to, size = view.bench.touch, view.bench.to_logical, view.bench.size
+        touch, to, size = view.bench.interaction, view.bench.to_logical, view.bench.size
         samples, stood = hand.run.samples(), (hand.run.lr, hand.run.steps)
         for _ in range(200):
             at, end = tuple(rng.uniform((0, 0), size)), tuple(rng.uniform((0, 0), size))

@@ -12,6 +12,7 @@ import scalarviz as sv
 from kit.benches import pixels_of, said
 from kit.onnx_files import Made, drawn
 from scalarviz.errors import FileFormatError, InputError
+from scalarviz.imported.weights_file import MOST_NUMBERS, read_stored
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
@@ -22,7 +23,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.table import BINS, counted
 from scalarviz.view.show import bench_of as made_bench
 from scalarviz.view.shown.subject import Subject
-from scalarviz.view.walls.stored import MOST_NUMBERS, read_stored, stored_subject
+from scalarviz.view.walls.stored import stored_subject
 from scalarviz.view.watch.viewer import Viewer
 
 SIZE = (960, 540)
@@ -274,7 +275,9 @@ def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
         assert all(np.array_equal(*found[k : k + 2]) for k in (0, 2, 4))
         assert np.abs(found[0] - found[2])[:, int(0.75 * SIZE[0]) :].sum() > 10_000
         bench.click(over(bench, "fc1.weight"))  # a number that is looked into has no course
-        column = [text.text for text in bench.touch.inspector.sketch((0, 0, 304, 500), DARK, views[0].frame()).texts]
+        column = [
+            text.text for text in bench.interaction.inspector.sketch((0, 0, 304, 500), DARK, views[0].frame()).texts
+        ]
         assert any(text.startswith("fc1.weight[") for text in column)
         assert not any("since step" in text for text in column)
 

@@ -10,7 +10,7 @@ from kit.benches import face_of
 from kit.runs import bits, make_run
 from kit.unseen import Unseen
 from kit.windows import until
-from scalarviz.cli.rooms import make_scene_wall as rooms_of_the_program
+from scalarviz.cli.tour import make_scene_wall as wall_of_the_program
 from scalarviz.errors import InputError
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
@@ -146,9 +146,9 @@ def test_the_line_is_above_the_scene_whose_pointer_is_below_it(host, size):
 
 
 def test_the_tour_of_the_program_is_walked_to_its_end():
-    from scalarviz.cli import rooms
+    from scalarviz.cli import tour
 
-    found = rooms.make_scene_wall()
+    found = tour.make_scene_wall()
     host = Unseen(found.tour, (1280, 720))
     stations, reached, acts = host.view.stations, {}, {}
     assert 55 <= sum(station.seconds for _, station in stations) <= 65
@@ -170,7 +170,7 @@ def test_the_tour_of_the_program_is_walked_to_its_end():
 @pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (1600, 900)])
 def test_each_station_arranges_its_scene_as_the_scenes_own_window_does(size):
     """The tour ended on a diagonal of plates: below its line there was no room for the picture of a GPT."""
-    wall = rooms_of_the_program()
+    wall = wall_of_the_program()
     doors = {door.name: door for door in wall.doors}
     for name, station in {station.scene: station for station in wall._stations()}.items():
         way, built = (doors[name], station), trained(doors[name], replace(station, trained=0))

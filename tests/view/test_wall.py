@@ -16,12 +16,12 @@ from kit.commands import SCENES, make_scene
 from kit.runs import make_run
 from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
-from scalarviz.cli.rooms import make_scene_wall as all_rooms
 from scalarviz.cli.scene_files import TAUGHT
+from scalarviz.cli.tour import make_scene_wall as all_scenes
 from scalarviz.errors import InputError
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.text import measure
-from scalarviz.view.out.easel import Easel
+from scalarviz.view.out.canvas import Canvas
 from scalarviz.view.walls.run_wall import LOOK
 from scalarviz.view.walls.scene_wall import LEARNT, SMALL, STILL, USUAL, SceneWall, beginning
 from scalarviz.view.walls.wall import ASPECT, BuiltScene, SceneEntry, Wall, fitting, grid_of
@@ -70,7 +70,7 @@ def test_pictures_stand_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one
 
 def test_the_scenes_stand_in_the_order_in_which_they_are_taught_and_say_in_a_line_what_is_learnt():
     """Names and lines stay within their pictures; a line that ends early says so."""
-    wall = all_rooms().appear((1280, 720))
+    wall = all_scenes().appear((1280, 720))
     assert tuple(door.name for door in wall.doors) == TAUGHT
     assert set(TAUGHT) == set(SCENES)
     said = [text for sketch in wall.sketches() for text in sketch.texts]
@@ -88,18 +88,18 @@ def test_the_scenes_stand_in_the_order_in_which_they_are_taught_and_say_in_a_lin
 @pytest.mark.ci
 @pytest.mark.parametrize("name", SCENES)
 def test_a_tile_shows_cubes_and_beside_them_what_they_learnt_in_readable_type(name, monkeypatch):
-    easel = Easel(make_scene(name), (960, 540), "dark")
+    canvas = Canvas(make_scene(name), (960, 540), "dark")
     drawn = []
     monkeypatch.setattr(Painter, "draw", lambda painter, sketches: drawn.extend(sketches))
-    easel.tile(STILL)
+    canvas.tile(STILL)
     monkeypatch.undo()
-    bench, half = easel.bench, easel.bench.places.size[0] / 2
+    bench, half = canvas.bench, canvas.bench.places.size[0] / 2
     corners = bench.project(np.concatenate([plate.corners for plate in bench.layout.plates]))
     assert corners.min() >= 0
     assert corners[:, 0].max() <= half
     assert max(np.ptp(corners, axis=0) / (half, bench.places.size[1])) > 0.8
     assert all(text.size >= 13 for sketch in drawn for text in sketch.texts)
-    picture = easel.tile(STILL).astype(int)
+    picture = canvas.tile(STILL).astype(int)
     assert picture.shape == (STILL[1], STILL[0], 3)
     seen = np.abs(picture - picture[-1, -1]).max(axis=2) > 20
     assert min(part.mean() for part in np.split(seen, 2, axis=1)) > 0.02
@@ -191,7 +191,7 @@ def test_a_scene_that_was_left_is_seen_so_and_goes_on_and_only_the_last_one_stay
     leave(host)
     assert (host.view.chosen, host.view.theme.name, host.closed) == (1, "light", False)
     x, y, wide, high = (round(s * host.view.grid.scale) for s in host.view.grid.box(1))
-    wanted = fitting(Easel(view.scene, (960, 540), host.view.theme).tile(STILL), (wide, high)).astype(int)
+    wanted = fitting(Canvas(view.scene, (960, 540), host.view.theme).tile(STILL), (wide, high)).astype(int)
     for seconds in (0.0, 2.0):  # it stays so, also for a pointer that rests there
         for _ in range(round(seconds / 0.05)):
             host.pass_time(0.05)

@@ -99,7 +99,7 @@ def test_the_keyboard_is_ours_without_a_window_manager(live):
     live.until(lambda: run.steps > 14)
     live.key("space", "g", "bracketright", "Tab", "Tab", "question", "Up", "alt+w")  # Alt belongs to the desktop
     live.until(lambda: run.lr == 1.0)
-    assert (view.playback.running, view.playback.speed, bool(bench.touch.help)) == (False, 2, True)
+    assert (view.playback.running, view.playback.speed, bool(bench.interaction.help)) == (False, 2, True)
     assert (bench.colouring.quantity, bench.panels_shown) == ("gradient", False)
     live.key("Escape", "F11")
     live.until(lambda: live.window.full_screen)
@@ -117,7 +117,7 @@ def test_hover_click_drag_and_wheel(live):
     live.point(*face_of(view.bench, 4))
     assert (np.abs(live.picture() - plain).max(axis=2) > 30).any()
     live.xdo("click", 1)
-    live.until(lambda: view.bench.selected == 4 and view.bench.touch.inspector.box)
+    live.until(lambda: view.bench.selected == 4 and view.bench.interaction.inspector.box)
     number = next(spot.box for spot in view.bench.spots if spot.name == "type")
     x, y, width, height = np.array(number) * view.bench.scale
     live.drag((x + width / 2, y + height / 2), 10, 30, 60)

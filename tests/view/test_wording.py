@@ -19,7 +19,7 @@ from scalarviz.view.cubes.scale import in_words
 from scalarviz.view.ink.boxes import TITLE
 from scalarviz.view.ink.sketch import rgba
 from scalarviz.view.ink.text import figure, loss_text
-from scalarviz.view.out.easel import words_of
+from scalarviz.view.out.canvas import words_of
 from scalarviz.view.panels.drawer import BEFORE, coming_words, loss_words, noun
 from scalarviz.view.screen.account import account_of
 from scalarviz.view.shown.names import parts_of, who
@@ -65,14 +65,14 @@ def test_a_gradient_says_of_how_many_samples_it_is(batch, colours, reduction, sa
     bench = bench_of(scene, quantity="gradient")
     assert said in said_anywhere(bench)  # below what the cubes show
     assert any(w.startswith(f"{said} · ") for w in said_anywhere(bench))  # in the legend
-    bench.touch.hover(4, (300.0, 300.0))
+    bench.interaction.hover(4, (300.0, 300.0))
     loss = loss_words(bench.subject, scene.run.frame())
     assert said_anywhere(again(bench, 0.5)).count(said) == 2 + (loss == said)  # and at the pointer
     assert said not in said_anywhere(bench_of(scene)) or loss == said  # weights are of no samples
     untrained = scene_of(batch, colours=colours, reduction=reduction, steps=0)
     found = said_anywhere(bench_of(untrained, quantity="gradient"))
     assert not any(said in words for words in found if words != loss)
-    bench.touch.hover(None, None)
+    bench.interaction.hover(None, None)
     bench.select(4)
     found = said_anywhere(again(bench, 0.5))
     assert ("mean gradient" in found) == (reduction == "mean" and batch != 1)
@@ -139,7 +139,7 @@ def test_so_are_gradient_and_update(scene, quantity):
     assert any(w.endswith(BEFORE) and w.startswith("mean of" if quantity == "gradient" else BEFORE) for w in found)
     assert any(w.startswith(f"{BEFORE} · ") for w in found)  # in the legend
     assert not any(w.startswith("last update: w") for w in found)
-    bench.touch.hover(5, (300.0, 300.0))
+    bench.interaction.hover(5, (300.0, 300.0))
     assert any(BEFORE in w for w in said_above(again(bench, 0.5)))
 
 
@@ -189,11 +189,11 @@ def test_a_thing_has_one_name_and_no_name_in_code_stands_on_the_screen_but_in_th
     for tensor in bench.subject.tensors:
         index = tensor.start + tensor.size // 2
         known = who(bench.subject, index)
-        bench.touch.hover(index, (300.0, 300.0))
+        bench.interaction.hover(index, (300.0, 300.0))
         found = said_anywhere(again(bench, 0.5))
         assert known.name in found
         assert not [text for text in found if code.search(text)]
-        bench.touch.hover(None, None)
+        bench.interaction.hover(None, None)
         bench.select(index)
         found = said_anywhere(again(bench, 0.5))
         assert known.name in found
@@ -237,7 +237,7 @@ def test_no_word_of_code_is_a_name_in_the_panel_of_controls_and_a_place_in_a_lis
                 hand.do(action)
             found = {*hand.words(), *(spot.words for spot in hand.bench.spots)}
             if action == "toggle_controls":
-                items = [item for row in hand.view.desk.shown(hand.view.shown) for item in row.items]
+                items = [item for row in hand.view.controls.shown(hand.view.shown) for item in row.items]
                 bends = [one for item in items if item.name == "activation" for one in item.control.choices]
                 assert {in_words(bend) for bend in bends} <= found
             assert not [one for one in found if re.search(r"[a-z]_[a-z]|^layers[.]|[a-z]\.\d|\d\.(weight|bias)", one)]

@@ -28,11 +28,11 @@ from scalarviz.view.ink.boxes import (
 from scalarviz.view.ink.sketch import TextItem, meet
 from scalarviz.view.ink.text import chip_text, delta_text, short
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
-from scalarviz.view.inside import INSIDE
 from scalarviz.view.micro.step_view import LOSS
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
+from scalarviz.view.step_drawing import INSIDE
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
 from scalarviz.view.workbench import Workbench
 
@@ -225,7 +225,7 @@ def test_a_hall_keeps_all_that_a_step_needs_in_letters_that_are_read_from_the_la
     walk = Walk(open_step(subject, alone=True in sides(subject)), subject, frame)
     for at in (None, *(walk.first_of(phase) for phase in range(len(PHASES))), len(walk)):
         step = None if at is None else walk.micro_step_at(at)
-        bench.inside.show(step, animated=False)
+        bench.step_drawing.show(step, animated=False)
         bench.update(frame if step is None else step.frame)
         written = [item for item in texts(bench.sketches) if item.text.strip()]
         assert min(item.size for item in written) * bench.scale >= 28

@@ -30,10 +30,10 @@ from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.ink.widgets import help_pages, help_panel, wrapped
+from scalarviz.view.interaction import plate_of
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.touch import plate_of
 from scalarviz.view.watch.actions import ActionContext, help_lines
 from scalarviz.view.watch.viewer import Viewer
 
@@ -130,7 +130,7 @@ def test_what_is_pointed_at_and_selected_follows_the_training():
             again(bench, 1.0 if k < 3 else 0.001)
             assert signed(run.frame().values[4], 4) in written(bench.overlays[1])
             assert signed(run.frame().values[2], 4) in written(bench.overlays[0])
-        moved = bench.touch.inspector.moved(run.frame())
+        moved = bench.interaction.inspector.moved(run.frame())
         assert moved.steps.tolist() == [20, 25, 30, 35]
         assert moved.values[-1] == run.frame().values[2]
 
@@ -234,16 +234,16 @@ def test_a_range_stays_until_a_refit_fits_it_and_the_picture_moves_until_it_has_
 @pytest.mark.parametrize("size", SIZES)
 def test_help_turns_its_pages_and_messages_are_whole_at_every_size(single, size):
     bench, lines, shown = keyed(single, size), help_lines(ActionContext(subject_of(single))), []
-    bench.touch.table, view, count = lines, Viewer(bench), len(help_pages(bench.places.size, lines))
+    bench.interaction.table, view, count = lines, Viewer(bench), len(help_pages(bench.places.size, lines))
     for page in [*range(1, count + 1), 0]:
         view.send("toggle_help")
-        assert bench.touch.help == page
+        assert bench.interaction.help == page
         assert_readable([help_panel(size, lines, DARK, page)] * bool(page), size)
         shown += said_above(again(bench, 0.0))
     if size[0] >= 960 and size[1] >= 540:  # no sentence is cut
         assert {text for line in lines for text in line if text} <= set(shown)
-    bench.touch.message = MESSAGE
-    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.touch.message == MESSAGE
+    bench.interaction.message = MESSAGE
+    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.interaction.message == MESSAGE
     assert_readable(bench.overlays[1], bench.places.size)
 
 

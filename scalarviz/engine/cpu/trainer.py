@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import rng
-from ...collecting import collection_paused
+from ...contexts import collection_paused
 from ...tape import Program
 from ..arrays.trainer import Updater
 from ..cache import FEW as FEW_KERNELS

@@ -9,8 +9,8 @@ A step gets to the GPU through four files, in this order:
 4. `driver` records these launches and runs them on the GPU.
 
 The other files support them. `tiled` and `calls` have its parts; `block` does steps of small batches. `kernels` and
-`source` hold the kernels, and `catalog` names them. `jit` compiles them; it alone imports numba's CUDA. `images`
-provides machine code: from the package, from the disk (which `warm` fills), or compiled with `nvvm`. `device` is the
-interface of a GPU; its simulator can replace `driver`. `there` reports whether CUDA can be used and which GPUs there
-are.
+`source` hold the kernels, written in the language of `jit`, and `catalog` names them. `kernel` compiles one; only it
+and `jit` import numba's CUDA. `images` provides machine code: from the package, from the disk (which `warm` fills), or
+compiled with `nvvm`. `device` is the interface of a GPU; its simulator can replace `driver`. `there` reports whether
+CUDA can be used and which GPUs there are.
 """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import FunctionType
 from typing import Any
@@ -17,42 +15,11 @@ from ...scalar import ops
 from ...scalar.kernel import define
 from . import jit
 from .calls import KERNELS, TILING, Tile
+from .kernel import Kernel
 from .kernels import rows, steps, tables, tiles
 from .source import activation_source, backward_source, derivative_source, forward_source, has_backward
 
 MODULES = (rows, tables, steps)
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """A kernel in one dtype."""
-
-    name: str
-    dtype: str
-    function: FunctionType  # over pointers
-    text: str  # all of the source that it is made of
-    bounds: tuple[int, int] | None = None  # threads of a block, and blocks of a multiprocessor: limits registers
-    alone: bool = False  # whether no other kernel calls the functions that stand beside it
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Annotations of its parameters, see ``jit``."""
-        return jit.parameters(self.function)
-
-    @property
-    def key(self) -> str:
-        """What names this version of it: a hash of its source and its dtype (of the compilers, see ``images``)."""
-        said = repr((self.name, self.dtype, self.text, self.bounds))
-        return hashlib.sha256(said.encode()).hexdigest()[:24]
-
-    def ptx(self, capability: tuple[int, int]) -> str:
-        """Its machine code for a virtual processor."""
-        options = {} if self.bounds is None else {"launch_bounds": self.bounds}
-        try:
-            return jit.ptx(self.function, self.dtype, capability, **options)
-        finally:
-            if self.alone:
-                jit.forget(self.function)
 
 
 def names() -> Iterator[str]:

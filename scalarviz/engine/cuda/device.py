@@ -16,7 +16,7 @@ import numpy as np
 from ...checks import free_memory
 from ...errors import StateError
 from ..problem import Array, Problem
-from .catalog import Kernel
+from .kernel import Kernel
 
 
 @dataclass(frozen=True, eq=False)

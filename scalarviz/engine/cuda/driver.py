@@ -23,8 +23,8 @@ from cuda.bindings import driver as api
 from ...errors import DeviceError, DeviceLostError, DeviceMemoryError
 from ..problem import Array
 from . import images, there
-from .catalog import Kernel
 from .device import Buffer, Launch
+from .kernel import Kernel
 
 _CONTEXTS: dict[int, Context] = {}
 _MAKING = threading.Lock()

@@ -42,10 +42,11 @@ from ..cache import (
 from .nvvm import toolkit
 
 if TYPE_CHECKING:
-    from .catalog import Kernel
+    from .kernel import Kernel
 
 SOURCES = (
-    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/catalog.py", "engine/cuda/images.py", "rng.py",
+    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/kernel.py", "engine/cuda/catalog.py",
+    "engine/cuda/images.py", "rng.py",
 )  # fmt: skip
 SETTINGS = (
     "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO",

@@ -1,8 +1,9 @@
-"""numba's CUDA: the only module that imports it. Compiling kernels without a GPU, and running them in its simulator.
+"""What kernels are written in, of numba's CUDA, and running them in its simulator.
 
-numba-cuda is in maintenance and its successor has no simulator, so all that is asked of it stands here: the name `cuda`
-that kernels use (thread numbers, shared memory, barriers), `ptx`, which needs neither a GPU nor a driver, and
-`simulated`. Nothing is launched on a GPU by numba (see ``driver``), so its warnings of launches never come up.
+numba-cuda is in maintenance and its successor has no simulator, so all that is asked of it stands here and in `kernel`,
+which compiles: the name `cuda` that kernels use (thread numbers, shared memory, barriers), the types and functions of
+their language, and `simulated`. Nothing is launched on a GPU by numba (see ``driver``), so its warnings of launches
+never come up.
 
 Kernels are plain functions over flat pointers, written once for both dtypes. Their annotations are their signature:
 
@@ -32,13 +33,11 @@ What is different in the simulator (``NUMBA_ENABLE_CUDASIM=1``, read when numba 
 
 from __future__ import annotations
 
-import importlib
 import math
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from functools import cache
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,6 @@ from numba import cuda as cuda  # noqa: PLC0414 (kernels take it from here, and 
 from numpy.typing import NDArray
 
 from ...scalar.erf import erf, erfc
-from .nvvm import use_nvvm
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -108,66 +106,6 @@ def intrinsic(function: Callable[..., Any]) -> Any:
     from numba.cuda import extending
 
     return extending.intrinsic(function)
-
-
-def ptx(function: Callable[..., Any], dtype: str, capability: tuple[int, int], **options: Any) -> str:
-    """Machine code of a kernel for a virtual processor."""
-    real = getattr(types, dtype)
-    signature = tuple(TYPES[name](real) for name in parameters(function))
-    _use_compiler()
-    with _compiling_for(capability):
-        text, _ = cuda.compile(function, signature, cc=capability, device=False, abi="numba", output="ptx", **options)
-    return str(text)
-
-
-def forget(function: FunctionType) -> None:
-    """Have numba let go of the functions beside a compiled kernel, where no other kernel calls them.
-
-    It keeps their typed trees and LLVM's text of them as long as the process lives: 100,000 objects of a
-    large one.
-    """
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    for beside in function.__globals__.values():
-        if not isinstance(beside, CUDADispatcher) or beside.py_func.__globals__ is not function.__globals__:
-            continue
-        for compiled in beside.overloads.values():
-            with suppress(KeyError):  # one function for several types
-                compiled.target_context.remove_user_function(compiled.entry_point)
-        beside.overloads.clear()
-
-
-@cache
-def _use_compiler() -> None:
-    """Load libNVVM; its mathematical functions numba looks for elsewhere, so it is told of those that belong to it.
-
-    numba-cuda 0.30 names ``np.row_stack`` when it loads what it knows of NumPy; NumPy 2.5 has none.
-    """
-    from numba.cuda import cuda_paths
-
-    if not hasattr(np, "row_stack"):
-        vars(np)["row_stack"] = np.vstack
-        try:
-            importlib.import_module("numba.cuda.cudaimpl")
-        finally:
-            vars(np).pop("row_stack", None)  # another thread may have been here
-    libdevice = use_nvvm().libdevice
-    if libdevice is not None:
-        paths = cuda_paths.get_cuda_paths()  # kept by numba, and asked for each time
-        paths["libdevice"] = paths["libdevice"]._replace(info=str(libdevice))
-
-
-@contextmanager
-def _compiling_for(capability: tuple[int, int]) -> Iterator[None]:
-    """A device function that is not inlined asks for the GPU at hand; here the one that is compiled for is named."""
-    from numba.cuda import dispatcher
-
-    asked = dispatcher.get_current_device
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    try:
-        yield
-    finally:
-        dispatcher.get_current_device = asked
 
 
 class Pointer:

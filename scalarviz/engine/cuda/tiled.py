@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +140,33 @@ class _Tiles:
     before: Join | None
 
 
+class OperandBlock(NamedTuple):
+    """A block of a layer's operands that get a gradient; see ``kernels/tiles.tile_back``. Places are of tables."""
+
+    targets: int  # place of their rows; -1 - row where an adjoint is written already
+    rows: int  # number of targets
+    positions: int  # number of positions
+    at: int  # place of the positions
+    numbers: int  # place of each target's number among the operands: at each position, or at the first with a step
+    step: int
+
+
+class WeightBlock(NamedTuple):
+    """A block of a layer's weights; see ``kernels/tiles.tile_weights``."""
+
+    args: int  # place of the operands' rows; -1: they are consecutive, from `first` on
+    first: int
+    inputs: int
+    positions: int
+    weight: int  # its first parameter
+    bias: int
+    row: int  # the first row of results
+    outputs: int
+    top: int  # the first output of the block; `start`: its first input
+    start: int
+    adds: bool  # to a gradient that is there already
+
+
 class Tiled:
     """The tiles of a program."""
 
@@ -218,7 +245,7 @@ class Tiled:
         if join is not None:
             name += f":{join.name}" + (".result" if join.by_result else "")
             one, two = join.numbers
-        blocks: list[int] = []
+        blocks: list[OperandBlock] = []
         for group in tiles.groups:
             places = found.table(group.positions)
             for first in range(0, len(group.rows), tile.high):
@@ -234,13 +261,13 @@ class Tiled:
                 operands = np.transpose(group.operands[first : first + tile.high])
                 step = _step(operands)
                 where = found.table(operands[:, 0] if step else operands)
-                blocks += [at, len(rows), len(group.positions), places, where, step]
+                blocks.append(OperandBlock(at, len(rows), len(group.positions), places, where, step))
         positions, n = i.args.shape
         given = (
             "adjoints", "values", "theta", "pool", found.table(blocks), n, positions, int(i.weights[0]), i.dst,
             _outputs(i), one, two,
         )  # fmt: skip
-        return Call(name, len(blocks) // 6, given, tile)
+        return Call(name, len(blocks), given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
         """Add the launches that sum gradients of weights; return the parameters that still need pairs.
@@ -252,7 +279,7 @@ class Tiled:
         paired = np.zeros(self.program.n_theta, np.bool_)
         for parameters, *_ in pairs:
             paired[np.asarray(parameters, np.int64).ravel()] = True
-        blocks: dict[tuple[int, Tile], list[int]] = {}
+        blocks: dict[tuple[int, Tile], list[WeightBlock]] = {}
         sizes = [(tile, _outputs(i), i.args.shape[1]) for tile, i, _ in self.entries]
         together = self.cut.tiling.together(sizes) if sizes else None
         for alone, i, args in self.entries:
@@ -266,7 +293,7 @@ class Tiled:
             blocks.setdefault((number, tile), []).extend(_blocks(tile, i, args, adds))
         for number, tile in sorted(blocks, key=lambda key: key[0]):
             mine_ = blocks[number, tile]
-            self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_) // 11))
+            self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_)))
         return np.flatnonzero(paired | (launch < 0))
 
 
@@ -294,14 +321,13 @@ def _parameters(i: Instruction) -> NDArray[np.int64]:
     return np.append(weights, np.arange(i.bias, i.bias + outputs) if i.bias >= 0 else weights[:0])
 
 
-def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[int]:
-    """Return the numbers of the blocks of a layer, see ``kernels/tiles.tile_weights``."""
-    (positions, n), outputs = i.args.shape, _outputs(i)
-    found: list[Any] = []
-    for top in range(0, outputs, tile.high):
-        for start in range(0, n, tile.wide):
-            found += [*_operands(i, args), n, positions, i.weights[0], i.bias, i.dst, outputs, top, start, adds]
-    return [int(number) for number in found]
+def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[WeightBlock]:
+    """Return the blocks of a layer's weights."""
+    (positions, n), outputs, operands = i.args.shape, _outputs(i), _operands(i, args)
+    return [
+        WeightBlock(*operands, n, positions, int(i.weights[0]), i.bias, i.dst, outputs, top, start, adds)
+        for top in range(0, outputs, tile.high) for start in range(0, n, tile.wide)
+    ]  # fmt: skip
 
 
 def _groups(args: NDArray[np.int64], needs: NDArray[np.bool_]) -> list[_Group]:

@@ -12,6 +12,7 @@ from functools import partial
 from ..cache import Filling, Progress, start_helpers
 from ..problem import DTYPES
 from . import catalog, images, there
+from .kernel import Kernel
 from .there import simulated
 
 Unit = tuple[str, str, str, int, int]  # the kind of unit, name, dtype, capability
@@ -67,7 +68,7 @@ def _units(what: str, capability: tuple[int, int], dtypes: Iterable[str]) -> lis
     return [(what, name, dtype, *capability) for dtype in dtypes for name in catalog.names()]
 
 
-def _kernel(unit: Unit) -> tuple[catalog.Kernel, tuple[int, int]]:
+def _kernel(unit: Unit) -> tuple[Kernel, tuple[int, int]]:
     return catalog.find(unit[1], unit[2]), unit[3:]
 
 

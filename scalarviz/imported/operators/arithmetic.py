@@ -16,7 +16,8 @@ from ...scalar import tracing
 from ...scalar.erf import erf
 from ...scalar.functions import log_shares, shares
 from ...scalar.mask import factors
-from .table import Array, Call, any_values, axis_of, bare, broadcast, by_lane, dressed, each, objects, operator, values
+from .arrays import Array, any_values, axis_of, bare, broadcast, by_lane, dressed, each, objects, values
+from .table import Call, operator
 
 
 def truth(x: Array) -> Array:

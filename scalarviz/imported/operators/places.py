@@ -13,23 +13,9 @@ from ...scalar import Value, dot, functions, tracing
 from ...scalar.functions import Gathered
 from ...scalar.value import as_value
 from .arithmetic import truth
+from .arrays import Array, alike, any_values, axis_of, bare, check_size, dressed, each, either, objects, padded, values
 from .products import neighbours
-from .table import (
-    Array,
-    Call,
-    alike,
-    any_values,
-    axis_of,
-    bare,
-    check_size,
-    dressed,
-    each,
-    either,
-    objects,
-    operator,
-    padded,
-    values,
-)
+from .table import Call, operator
 
 
 @operator("Identity")

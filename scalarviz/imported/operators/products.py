@@ -17,7 +17,8 @@ from ...scalar import Value, Weight, functions
 from ...scalar.store import Block
 from ...scalar.sums import Dot, Row, affine_each
 from ...scalar.value import as_value
-from .table import Array, Call, any_values, bare, check_size, dressed, either, objects, operator, reduced, values
+from .arrays import Array, any_values, bare, check_size, dressed, either, objects, reduced, values
+from .table import Call, operator
 
 Terms = Row | tuple[Value, ...]
 

@@ -13,7 +13,8 @@ from ...errors import shown
 from ...nn._norm import normalised
 from ...scalar import Value, dot, functions, tracing
 from ...scalar.batch import batch_mean
-from .table import Array, Call, Lane, axis_of, bare, by_lane, dressed, each, either, mean_of, operator, reduced
+from .arrays import Array, Lane, axis_of, bare, by_lane, dressed, each, either, mean_of, reduced
+from .table import Call, operator
 
 OfLane = Callable[[Lane], Value]
 

@@ -1,29 +1,22 @@
-"""The table of operators: the function of each, the checks of a node, and helpers for the functions.
+"""The table of operators: each is a function of its node, found by the operator's name.
 
-A version is the opset in which the standard last changed the operator: opset 17 has Softmax of version 13. An opset
-older than a version here takes the version before. A node must have the inputs, outputs and attributes that the
-standard gives its operator.
-
-The helpers take arrays of numbers and arrays of Values alike.
+An opset older than the version in which the standard last changed an operator takes the version before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from math import prod
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arguments import first_of
-from ...errors import InputError, ScalarvizError, listing, shown
+from ...errors import InputError, ScalarvizError, shown
 from ...onnx.graph import Node
-from ...scalar import Value
-from ...scalar import array as of_values
-from ...scalar.kernel import numpy_form
+from .arrays import Array, Tensors, any_values, as_array
+from .schema import misfit, version
 
 SETTINGS: dict[str, tuple[int, ...]] = {
     "BatchNormalization": (3, 4), "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2),
@@ -32,64 +25,6 @@ SETTINGS: dict[str, tuple[int, ...]] = {
 """Floating inputs that are settings (bounds, a ratio, scales, statistics) and never trained."""
 SIDES = ("Shape", "Size")
 """Operators that need only the shape of a tensor."""
-KINDS: dict[str, type | tuple[type, ...]] = {
-    "FLOAT": (float, int), "INT": int, "STRING": str, "TENSOR": np.ndarray, "FLOATS": (float, int), "INTS": int,
-    "STRINGS": str,
-}  # fmt: skip
-"""The Python type for each kind of attribute in the standard; plural kinds are a row of it."""
-
-
-@cache
-def schema(operator: str, opset: int) -> Any:
-    """Return the schema of an operator in an opset, or None."""
-    import onnx.defs
-
-    try:
-        return onnx.defs.get_schema(operator, opset, "")
-    except onnx.defs.SchemaError:
-        return None
-
-
-@cache
-def version(operator: str, opset: int) -> int:
-    """Return the version of an operator in an opset; 0 if it has none."""
-    said = schema(operator, opset)
-    return 0 if said is None else int(said.since_version)
-
-
-def misfit(node: Node, opset: int) -> str:
-    """Return why a node violates its schema ("it has 2 inputs, the standard gives it 1"); empty if it does not."""
-    said = schema(node.operator, opset)
-    return (
-        _count(node.inputs, said.min_input, said.max_input, "input")
-        or _count(node.outputs, said.min_output, said.max_output, "output")
-        or _attributes(node, said.attributes)
-    )
-
-
-def _count(names: tuple[str, ...], least: int, most: int, what: str) -> str:
-    if not least <= len(names) <= most:
-        span = f"{least}" if least == most else f"{least} or more" if most > 1000 else f"{least} to {most}"
-        return f"it has {len(names):,} {what}{'' if len(names) == 1 else 's'}, but the standard allows {span}"
-    left_out = [str(place) for place, name in enumerate(names[:least]) if not name and what == "input"]
-    return f"it needs its input {listing(left_out)}, which is left out" if left_out else ""
-
-
-def _attributes(node: Node, known: Mapping[str, Any]) -> str:
-    for name, value in node.attributes.items():
-        if name not in known:
-            allowed = listing(sorted(known)) or "none"
-            return f"it has no attribute {shown(name)} in this opset; allowed: {allowed}"
-        kind = str(known[name].type).rpartition(".")[2]
-        row = isinstance(value, tuple)
-        parts: Any = value if row else [value]  # an empty row fits all kinds of rows
-        fits = row == kind.endswith("S") and all(isinstance(one, KINDS.get(kind, object)) for one in parts)
-        if kind in KINDS and not fits:
-            return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
-    missing = [name for name, one in known.items() if one.required and name not in node.attributes]
-    return f"its attribute {listing(missing)} is missing" if missing else ""
-
-
 QUANTISED = frozenset({
     "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
     "QuantizeLinear",
@@ -116,11 +51,6 @@ def supported(node: Node, opset: int) -> str:
     if found > NEWEST:
         return f"its version is {found}, but only {NEWEST} and older are supported; export with an older opset"
     return misfit(node, opset)
-
-
-Array = NDArray[Any]
-"""Numbers of any known dtype, or objects: Values of a graph."""
-Tensors = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,18 +167,11 @@ def _called(function: Function, call: Call) -> Sequence[Array]:
             raise call.wrong(f"an input has type {x.dtype}; allowed: floats of 16 to 64 bits, integers and booleans")
     try:
         with np.errstate(all="ignore"):
-            return [_as_array(x) for x in function(call)]
+            return [as_array(x) for x in function(call)]
     except ScalarvizError as error:
         raise error if str(error).startswith(call.title) else call.wrong(str(error)) from None
     except UNFIT as error:
         raise call.unfit(error) from error
-
-
-def _as_array(x: Any) -> Array:
-    """Return the result as an array: NumPy and Values give single numbers for results without dimensions."""
-    if isinstance(x, np.ndarray):
-        return x
-    return values([x], ()) if isinstance(x, Value) else np.asarray(x)
 
 
 def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dtype[Any]]) -> None:
@@ -260,101 +183,3 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dt
     inputs = tuple(tensors[name] if name else None for name in node.inputs)
     call = Call(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))
     tensors |= {name: array for name, array in zip(node.outputs, TABLE[node.operator](call), strict=False) if name}
-
-
-Lane = list[Any]
-OBJECT = np.dtype(object)
-values = of_values.values
-LARGEST, MOST_VALUES = 1 << 27, 2_000_000
-"""The most numbers, and Values, of one result: a file may ask for more than any memory holds."""
-DEEPEST = 32
-"""The most dimensions, as in NumPy's functions."""
-
-
-def check_size(shape: Sequence[int], computed: bool = False) -> None:
-    """Refuse a result of numbers or Values whose shape is too large or negative."""
-    most = MOST_VALUES if computed else LARGEST
-    if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
-        what = f"{'Values' if computed else 'numbers'} in {DEEPEST} dimensions"
-        raise InputError(f"the result would have the shape {shown(tuple(shape))}; allowed: at most {most:,} {what}")
-
-
-def broadcast(operands: Sequence[Any]) -> None:
-    """Check that broadcast operands are not too large."""
-    check_size(np.broadcast_shapes(*[np.shape(x) for x in operands]), any_values(*operands))
-
-
-def any_values(*operands: Any) -> bool:
-    """Return whether an operand is computed: an array of Values."""
-    return any(isinstance(x, np.ndarray) and x.dtype == OBJECT for x in operands)
-
-
-def each(name: str, *operands: Any) -> Array:
-    """Apply an operation of the table elementwise, with broadcasting; numbers keep NumPy's result dtype."""
-    broadcast(operands)
-    if any_values(*operands):
-        return _as_array(of_values.each(name, *operands))
-    arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
-    kind = np.result_type(*arrays) if arrays else np.dtype(np.float64)
-    dtype = kind if kind.kind == "f" else np.dtype(np.float64)
-    return np.asarray(numpy_form(name, dtype)[0](*[np.asarray(x, dtype) for x in operands]), dtype)
-
-
-def either(name: str, function: Callable[..., Any], *operands: Any) -> Array:
-    """Apply NumPy's function to numbers, or an operation of the table to Values."""
-    if any_values(*operands):
-        return each(name, *operands)
-    broadcast(operands)
-    return np.asarray(function(*operands))
-
-
-def bare(x: Any) -> Array:
-    """Return an array as a plain NumPy array, for NumPy's shape functions."""
-    return np.ndarray.view(np.asarray(x), np.ndarray)
-
-
-def dressed(x: Array) -> Array:
-    """Return objects as `Values`; numbers unchanged."""
-    return x if x.dtype != object else np.ndarray.view(x, of_values.Values)
-
-
-def objects(x: Array) -> Array:
-    """Return an array as Values; each number becomes its own constant."""
-    if x.dtype == object:
-        return dressed(x)
-    check_size(x.shape, computed=True)
-    return of_values.row_of(x)
-
-
-def alike(*arrays: Array) -> list[Array]:
-    """Return all arrays as Values if one of them is."""
-    return [objects(x) for x in arrays] if any_values(*arrays) else list(arrays)
-
-
-def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
-    """Pad as NumPy does, if it is not too large; negative widths cut off."""
-    inside: list[Any] = [slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(widths, x.shape, strict=True)]
-    inner, outer = bare(x)[(*inside, ...)], [(max(0, a), max(0, b)) for a, b in widths]
-    check_size([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
-    return np.pad(inner, outer, **how)
-
-
-def by_lane(x: Array, axis: int, function: Callable[[Lane], Lane]) -> Array:
-    """Replace each row of Values along an axis by others."""
-    return np.asanyarray(of_values.each_lane(x.view(of_values.Values), function, "by_lane", axis))
-
-
-def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lane], Value]) -> Array:
-    """Replace each row of Values over some axes by one Value."""
-    return _as_array(of_values.along(x.view(of_values.Values), function, "reduce", axes, keep, {}))
-
-
-def mean_of(x: Array, axis: int | tuple[int, ...], keepdims: bool = False) -> Array:
-    """Return the mean of numbers; NaN for none, without a warning."""
-    total = x.sum(axis, keepdims=keepdims, dtype=np.float64)
-    return np.asarray(total / np.float64(x.size / total.size if total.size else 1))
-
-
-def axis_of(axis: int, ndim: int) -> int:
-    """Return an axis counted from the front."""
-    return int(axis) + ndim if axis < 0 else int(axis)

@@ -17,8 +17,9 @@ from ...errors import InputError, listing, shown
 from ...nn._conv import WIDEST, Sides
 from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
+from .arrays import Array, axis_of, bare, by_lane, check_size, dressed, objects, padded, reduced, values
 from .products import weighted_rows
-from .table import Array, Call, axis_of, bare, by_lane, check_size, dressed, objects, operator, padded, reduced, values
+from .table import Call, operator
 
 
 @dataclass(frozen=True, slots=True)

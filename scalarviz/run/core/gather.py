@@ -21,12 +21,11 @@ from ...checks import position
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...nn import Flatten, Module
 from ...nn._buffer import Buffer
-from ...nn._state import buffers
 from ...nn.init import drawn, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
-from ..checks import Shape
+from ..validation import Shape
 from .frame import Role, Stage, Tensor
 
 
@@ -43,7 +42,7 @@ def asked(model: Any, method: str) -> list[Any]:
 
 def buffers_in(model: Any) -> dict[str, Any]:
     """Return a module's buffers that its graph reads from the store, by path, each once; empty for a plain function."""
-    found = buffers(model, "", True) if isinstance(model, Module) else ()
+    found = model._buffers("", True) if isinstance(model, Module) else ()
     return {name: part for name, part in found if isinstance(part, Buffer)}
 
 
@@ -69,7 +68,7 @@ def drawn_weights(
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:
     """Return copies of a module's other buffers (user arrays) by name; empty for a plain function."""
-    found = buffers(model, "", False) if isinstance(model, Module) else ()
+    found = model._buffers("", False) if isinstance(model, Module) else ()
     return {name: part.copy() for name, part in found if isinstance(part, np.ndarray)}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...collecting import collection_paused
+from ...contexts import collection_paused
 from ...engine.arrays.program import PlanRunner
 from ...engine.data import Data
 from ...engine.problem import Reduction, Share, inverse
@@ -28,7 +28,7 @@ from ...scalar.mask import Draws
 from ...scalar.store import Block
 from ...tape import Plan, Tape, halved, lower, trace
 from ...tape.half import loss_scale_of
-from ..checks import Ids, Shape, as_samples, check_tables, check_targets, fitting, ids_of, on_rows, on_target_rows
+from ..validation import Ids, Shape, as_samples, check_tables, check_targets, fitting, ids_of, on_rows, on_target_rows
 from .frame import Role, Stage, Tensor
 from .gather import OUTPUTS, blocks_of, buffers_in, stages_of, starts, tensors_of, weight_name
 from .optimizer import SCALE_NAME, trained_indices

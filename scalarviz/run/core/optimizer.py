@@ -26,7 +26,7 @@ from ...scalar import Block
 from ...scalar.kernel import float16
 from ...tape import Plan, Tape, lower
 from ...tape.passes import parameters_read
-from ..checks import limited_rule
+from ..validation import limited_rule
 from .frame import Frame, Tensor
 from .gather import starts
 
@@ -130,8 +130,8 @@ def loss_scale_of(given: Given, dtype: str) -> LossScale | None:
 def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     """Return the plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
 
-    See :func:`scalarviz.run.checks.limited_rule` for `limits`. InputError: the optimiser's class overrides ``step()``,
-    or ``update`` returns something other than it declares.
+    See :func:`scalarviz.run.validation.limited_rule` for `limits`. InputError: the optimiser's class overrides
+    ``step()``, or ``update`` returns something other than it declares.
     """
     if not isinstance(optimizer, Optimizer):
         name = of_torch(optimizer)

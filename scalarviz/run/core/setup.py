@@ -26,7 +26,7 @@ from ...optim._groups import GroupNumbers
 from ...optim._pace import Pace, PaceMoment
 from ...optim.lr_scheduler import described, remade
 from ...scalar.number import at_least_zero
-from ..checks import limits_of
+from ..validation import limits_of
 from .frame import Tensor
 from .graph import Graph
 from .optimizer import places_of

@@ -1,7 +1,7 @@
 """Edits: changes of a run from outside, as data that can be printed, written and read.
 
 Open `base` first: the interface of an edit, and its JSON. The kinds are in `numbers` (of weights and training
-settings) and `change` (another model or data, several edits as one). An edit changes a run through `RunHands` in
+settings) and `change` (another model or data, several edits as one). An edit changes a run through `RunAccess` in
 `scalarviz.run.editing`.
 """
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ...engine.outside import is_source
 from ...errors import FileFormatError, InputError, ScalarvizError, listing, shown
 
-RunHands = Any
-"""What an edit changes a run through, a :class:`scalarviz.run.editing.RunHands`: this room imports none above it."""
+RunAccess = Any
+"""What an edit changes a run through, a :class:`scalarviz.run.editing.RunAccess`: this room imports none above it."""
 Names = Callable[[int], str]
 """Maps the flat index of a weight to its name."""
 
@@ -41,16 +41,16 @@ class Edit:
         if not cls.__name__.startswith("_"):
             Edit.kinds[cls.__name__] = cls
 
-    def resolved(self, hands: RunHands) -> Edit:
+    def resolved(self, access: RunAccess) -> Edit:
         """Return the same edit in absolute numbers, for the run as it is now."""
         return self
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         """Raise InputError unless the edit fits the run; nothing is changed."""
 
-    def apply(self, hands: RunHands) -> None:
+    def apply(self, access: RunAccess) -> None:
         """Apply the edit, between two steps."""
-        raise TypeError(f"{type(self).__name__} must define apply(hands)")
+        raise TypeError(f"{type(self).__name__} must define apply(access)")
 
     def words(self, name: Names = numbered) -> str:
         """Return one line; `name` gives the name of the weight at a flat index."""
@@ -128,12 +128,12 @@ def set_fields(edit: Edit, **parts: Any) -> None:
         object.__setattr__(edit, name, own)
 
 
-def within(hands: RunHands, start: int, count: int) -> None:
+def within(access: RunAccess, start: int, count: int) -> None:
     """Raise InputError unless there are `count` weights from `start` on."""
     stop = start + count
-    if stop > hands.n_weights:
+    if stop > access.n_weights:
         raise InputError(
-            f"weights {shown(start)} to {shown(stop - 1)} are out of range; allowed: 0 to {hands.n_weights - 1}"
+            f"weights {shown(start)} to {shown(stop - 1)} are out of range; allowed: 0 to {access.n_weights - 1}"
         )
 
 

@@ -14,8 +14,8 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown, typed
 from ...optim._rules import RULES
-from ..checks import as_samples
-from .base import Edit, Names, RunHands, Setting, numbered, set_fields
+from ..validation import as_samples
+from .base import Edit, Names, RunAccess, Setting, numbered, set_fields
 from .numbers import Call, SetOptimizer
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
@@ -69,19 +69,19 @@ class Change(Edit):
         if not self._parts():
             raise InputError("change: got no argument; name what to change, such as change(activation='relu')")
 
-    def resolved(self, hands: RunHands) -> Edit:
-        if hands.is_prepared_for_now(self.made):
+    def resolved(self, access: RunAccess) -> Edit:
+        if access.is_prepared_for_now(self.made):
             return self
         found = replace(self)
-        set_fields(found, made=hands.prepare_change(found))
+        set_fields(found, made=access.prepare_change(found))
         return found
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         if self.made is not None:
-            hands.check_prepared(self.made)
+            access.check_prepared(self.made)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_prepared(self.made)
+    def apply(self, access: RunAccess) -> None:
+        access.put_prepared(self.made)
 
     def words(self, name: Names = numbered) -> str:
         """``activation = relu, optimizer = Adam, lr = 0.01``."""
@@ -166,11 +166,11 @@ class SetTargets(Setting, Edit):
         as_samples(self.targets, what)
         set_fields(self, targets=real_array(self.targets, what))
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_targets(self.targets)
+    def check(self, access: RunAccess) -> None:
+        access.check_targets(self.targets)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_targets(self.targets, getattr(self, "about", None))
+    def apply(self, access: RunAccess) -> None:
+        access.put_targets(self.targets, getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"new targets for {len(self.targets):,} samples"
@@ -187,11 +187,11 @@ class AddSamples(Edit):
         inputs, targets = _samples(self.inputs, "add_samples: the inputs"), _samples(self.targets, "the targets")
         set_fields(self, inputs=inputs, targets=targets)
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_samples(self.inputs, self.targets, "add_samples")
+    def check(self, access: RunAccess) -> None:
+        access.check_samples(self.inputs, self.targets, "add_samples")
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_samples(self.inputs, self.targets, more=True, about=getattr(self, "about", None))
+    def apply(self, access: RunAccess) -> None:
+        access.put_samples(self.inputs, self.targets, more=True, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"add {len(self.inputs):,} sample{'s' if len(self.inputs) > 1 else ''}"
@@ -208,11 +208,11 @@ class Refill(Setting, Edit):
         inputs, targets = _samples(self.inputs, "refill: the inputs"), _samples(self.targets, "refill: the targets")
         set_fields(self, inputs=inputs, targets=targets)
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_samples(self.inputs, self.targets, "refill")
+    def check(self, access: RunAccess) -> None:
+        access.check_samples(self.inputs, self.targets, "refill")
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_samples(self.inputs, self.targets, more=False, about=getattr(self, "about", None))
+    def apply(self, access: RunAccess) -> None:
+        access.put_samples(self.inputs, self.targets, more=False, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"new data: {len(self.inputs):,} samples"
@@ -238,18 +238,18 @@ class Several(Edit):
             raise InputError("Several: give at least one edit, and at most one Change")
         set_fields(self, edits=tuple(given), said=text(self.said, "Several: the words"))
 
-    def resolved(self, hands: RunHands) -> Edit:
-        return Several(tuple(edit.resolved(hands) for edit in self.edits), self.said)
+    def resolved(self, access: RunAccess) -> Edit:
+        return Several(tuple(edit.resolved(access) for edit in self.edits), self.said)
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         """Raise unless the first edit fits; the others are checked when it is their turn."""
-        self.edits[0].check(hands)
+        self.edits[0].check(access)
 
-    def apply(self, hands: RunHands) -> None:
+    def apply(self, access: RunAccess) -> None:
         """Apply all edits; if one fails, the run does not change."""
         for edit in self.edits:
-            edit.check(hands)
-            edit.apply(hands)
+            edit.check(access)
+            edit.apply(access)
 
     def words(self, name: Names = numbered) -> str:
         """``300 points of a spiral``."""

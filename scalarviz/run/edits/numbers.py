@@ -17,8 +17,8 @@ from ...engine.table import checked_name
 from ...errors import InputError, TypeMismatchError, shown, typed
 from ...optim import Schedule
 from ...scalar.number import as_number
-from ..checks import limits_of
-from .base import Edit, Names, RunHands, Setting, full_name, numbered, set_fields, several, within
+from ..validation import limits_of
+from .base import Edit, Names, RunAccess, Setting, full_name, numbered, set_fields, several, within
 
 
 def _numbers(array: Any, what: str) -> NDArray[Any]:
@@ -49,8 +49,8 @@ class _OfWeights(Edit):
         start, numbers = integer(f"{kind}'start'", self.start, 0), _numbers(self.numbers, f"{kind}'numbers'")
         set_fields(self, start=start, numbers=numbers)
 
-    def check(self, hands: RunHands) -> None:
-        within(hands, self.start, len(self.numbers))
+    def check(self, access: RunAccess) -> None:
+        within(access, self.start, len(self.numbers))
 
     def sets(self) -> Any:
         return self.start, len(self.numbers)
@@ -60,8 +60,8 @@ class _OfWeights(Edit):
 class SetWeights(_OfWeights):
     """Set the flat weights from `start` on to `numbers`."""
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_weights(self.start, self.numbers)
+    def apply(self, access: RunAccess) -> None:
+        access.put_weights(self.start, self.numbers)
 
     def words(self, name: Names = numbered) -> str:
         return f"{several(name, self.start, len(self.numbers))} = {_signed(self.numbers[0])}"
@@ -71,9 +71,9 @@ class SetWeights(_OfWeights):
 class AddToWeights(_OfWeights):
     """Add `numbers` to the flat weights from `start` on. The log stores the resulting values."""
 
-    def resolved(self, hands: RunHands) -> Edit:
-        self.check(hands)
-        now = hands.values(self.start, len(self.numbers))
+    def resolved(self, access: RunAccess) -> Edit:
+        self.check(access)
+        now = access.values(self.start, len(self.numbers))
         return SetWeights(self.start, now + self.numbers.astype(now.dtype))
 
     def words(self, name: Names = numbered) -> str:
@@ -93,11 +93,11 @@ class SetFrozen(Edit):
             raise TypeMismatchError(f"SetFrozen: flags must be an array of True and False, got {shown(self.flags)}")
         set_fields(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
 
-    def check(self, hands: RunHands) -> None:
-        within(hands, self.start, len(self.flags))
+    def check(self, access: RunAccess) -> None:
+        within(access, self.start, len(self.flags))
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_frozen(self.start, self.flags)
+    def apply(self, access: RunAccess) -> None:
+        access.put_frozen(self.start, self.flags)
 
     def words(self, name: Names = numbered) -> str:
         verb = "freeze" if self.flags.all() else "freeze some of" if self.flags.any() else "free"
@@ -159,16 +159,16 @@ class Together(Edit):
             _apart(sorted(e.sets() for e in given if isinstance(e, SetFrozen) is flags), "Together")
         set_fields(self, edits=tuple(given), said=text(self.said, "Together: the words"))
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         for edit in self.edits:
-            edit.check(hands)
+            edit.check(access)
 
-    def resolved(self, hands: RunHands) -> Edit:
-        return Together(tuple(edit.resolved(hands) for edit in self.edits), self.said)
+    def resolved(self, access: RunAccess) -> Edit:
+        return Together(tuple(edit.resolved(access) for edit in self.edits), self.said)
 
-    def apply(self, hands: RunHands) -> None:
+    def apply(self, access: RunAccess) -> None:
         for edit in self.edits:
-            edit.apply(hands)
+            edit.apply(access)
 
     def words(self, name: Names = numbered) -> str:
         """``zero row 2 of 0.weight``."""
@@ -196,15 +196,15 @@ class ScaleWeights(Edit):
         spans, said = spans_of(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
         set_fields(self, spans=spans, factor=factor, said=said)
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         for start, count in self.spans:
-            within(hands, start, count)
+            within(access, start, count)
 
-    def resolved(self, hands: RunHands) -> Edit:
-        self.check(hands)
+    def resolved(self, access: RunAccess) -> Edit:
+        self.check(access)
         parts = []
         for start, count in self.spans:
-            now = hands.values(start, count)
+            now = access.values(start, count)
             parts.append(SetWeights(start, now * now.dtype.type(self.factor)))
         said = f"{self.said} × {self.factor:.6g}" if self.said else ""
         return Together(tuple(parts), said)
@@ -223,14 +223,14 @@ class RedrawWeights(Edit):
     def __post_init__(self) -> None:
         set_fields(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         for start, count in self.spans:
-            within(hands, start, count)
-        hands.initial_values(*self.spans[0])
+            within(access, start, count)
+        access.initial_values(*self.spans[0])
 
-    def resolved(self, hands: RunHands) -> Edit:
-        self.check(hands)
-        parts = tuple(SetWeights(start, hands.initial_values(start, count)) for start, count in self.spans)
+    def resolved(self, access: RunAccess) -> Edit:
+        self.check(access)
+        parts = tuple(SetWeights(start, access.initial_values(start, count)) for start, count in self.spans)
         return Together(parts, f"re-initialise {self.said}" if self.said else "")
 
     def words(self, name: Names = numbered) -> str:
@@ -259,12 +259,12 @@ class SetOptimizer(Edit):
         if self.group is not None:
             set_fields(self, group=integer("SetOptimizer: group", self.group, 0))
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_numbers(dict(self.numbers), self.group)
+    def check(self, access: RunAccess) -> None:
+        access.check_numbers(dict(self.numbers), self.group)
 
-    def apply(self, hands: RunHands) -> None:
+    def apply(self, access: RunAccess) -> None:
         """Set the numbers; if the rule changes, its state continues by name."""
-        hands.put_numbers(dict(self.numbers), self.group)
+        access.put_numbers(dict(self.numbers), self.group)
 
     def words(self, name: Names = numbered) -> str:
         """``momentum = 0.9, weight_decay = 0.01``."""
@@ -288,8 +288,8 @@ class SetLimits(Setting, Edit):
         found = limits_of(self.l1, self.l2, self.clip_norm, self.clip_value)
         set_fields(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
+    def apply(self, access: RunAccess) -> None:
+        access.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
 
     def words(self, name: Names = numbered) -> str:
         """``l2 = 0.01, clip_norm = 1``; ``no limits``."""
@@ -308,12 +308,12 @@ class SetSchedule(Setting, Edit):
         if not (given is None or isinstance(given, Schedule)):
             raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {typed(given)}")
 
-    def check(self, hands: RunHands) -> None:
+    def check(self, access: RunAccess) -> None:
         if self.schedule is not None:  # checks the number of parameter groups
-            self.schedule.bound(hands.run.optimizer)
+            self.schedule.bound(access.run.optimizer)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_schedule(self.schedule)
+    def apply(self, access: RunAccess) -> None:
+        access.put_schedule(self.schedule)
 
     def words(self, name: Names = numbered) -> str:
         return f"schedule = {self.schedule}"
@@ -345,11 +345,11 @@ class SetBatchSize(Setting, Edit):
     def __post_init__(self) -> None:
         set_fields(self, batch_size=integer("batch_size", self.batch_size, 1))
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_batch(self.batch_size)
+    def check(self, access: RunAccess) -> None:
+        access.check_batch(self.batch_size)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_batch(self.batch_size)
+    def apply(self, access: RunAccess) -> None:
+        access.put_batch(self.batch_size)
 
     def words(self, name: Names = numbered) -> str:
         return f"batch size = {self.batch_size:,}"
@@ -367,11 +367,11 @@ class SetSampling(Edit):
         if self.batch_size is not None:
             set_fields(self, batch_size=integer("batch_size", self.batch_size, 1))
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_batch(self.batch_size, self.sampling)
+    def check(self, access: RunAccess) -> None:
+        access.check_batch(self.batch_size, self.sampling)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_batch(self.batch_size, self.sampling)
+    def apply(self, access: RunAccess) -> None:
+        access.put_batch(self.batch_size, self.sampling)
 
     def words(self, name: Names = numbered) -> str:
         """``sampling = replacement, batch size = 32``."""
@@ -394,11 +394,11 @@ class SetEngine(Edit):
         checked_name(self.engine)
         text(self.why, "SetEngine: why")
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_engine(self.engine)
+    def check(self, access: RunAccess) -> None:
+        access.check_engine(self.engine)
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_engine(self.engine, self.why)
+    def apply(self, access: RunAccess) -> None:
+        access.put_engine(self.engine, self.why)
 
     def words(self, name: Names = numbered) -> str:
         return f"engine = {self.engine}"
@@ -420,8 +420,8 @@ class Call(Edit):
         """Module and name of the function."""
         return full_name(self.function)
 
-    def apply(self, hands: RunHands) -> None:
-        self.function(hands.run)
+    def apply(self, access: RunAccess) -> None:
+        self.function(access.run)
 
     def words(self, name: Names = numbered) -> str:
         return self.what
@@ -444,11 +444,11 @@ class SetNumbers(Edit):
         numbers, said = SetOptimizer(self.numbers).numbers, text(self.said, "SetNumbers: said")
         set_fields(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=said)
 
-    def check(self, hands: RunHands) -> None:
-        hands.check_numbers_of(self.spans, dict(self.numbers))
+    def check(self, access: RunAccess) -> None:
+        access.check_numbers_of(self.spans, dict(self.numbers))
 
-    def apply(self, hands: RunHands) -> None:
-        hands.put_numbers_of(self.spans, dict(self.numbers))
+    def apply(self, access: RunAccess) -> None:
+        access.put_numbers_of(self.spans, dict(self.numbers))
 
     def words(self, name: Names = numbered) -> str:
         """``row 2 of 0.weight: lr = 0.01``."""

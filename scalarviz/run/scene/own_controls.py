@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from ... import nn
 from ...engine.problem import NO_LIMITS, Limits
 from ...nn import Sequential
-from ...nn.init import Initializer, rule_of
+from ...nn._draws import Initializer
+from ...nn.init import rule_of
 from ..controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Segments, Slider
 from ..core.frame import Stage
 from ..core.setup import Setup

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...collecting import collection_paused
+from ...contexts import collection_paused
 from ...errors import FileFormatError, InputError, ScalarvizError
 from ...io.atomic import path_text
 from ..core.setup import names_kept

@@ -17,11 +17,11 @@ from ...arguments import attributes
 from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
 from ..callbacks import Recorder
-from ..checks import LAST_STEP
 from ..core.frame import Branch, Curve, Frame, Past, Stage, Tensor
 from ..core.history import History
 from ..source import Abilities, Source
 from ..travel import POINTS, WeightRecord
+from ..validation import LAST_STEP
 from .watched_arrays import Reader
 
 if TYPE_CHECKING:

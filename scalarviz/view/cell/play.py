@@ -25,13 +25,13 @@ from ...run.scene.scene import SIDES, Scene
 from ..ink.listed import Listed, Record, colours_of, encoded, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
-from ..out.easel import words_of
+from ..out.canvas import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.drawer import newest_beyond
 from ..watch.actions import ACTIONS
-from ..watch.desk import TOOLS
 from ..watch.live import LiveView
+from ..watch.scene_controls import TOOLS
 from ..watch.viewer import Viewer
 from ..workbench import Workbench
 from .channel import RATE, Channel, pace_of
@@ -200,7 +200,7 @@ class Play:
         for name in self._hidden & viewer.handlers.keys():
             viewer.handlers[name] = partial(viewer.say, "hidden in this cell (hide=)")
         absent = [action.line() for action in ACTIONS if action.name in NOT_HERE]
-        bench.touch.table = tuple(line for line in bench.touch.table if line not in absent)
+        bench.interaction.table = tuple(line for line in bench.interaction.table if line not in absent)
         bench.lay_out()
         self._changed = True
         self._kept: tuple[object, float] | None = None  # moment and time of the last still
@@ -389,7 +389,7 @@ class Play:
         """Return the picture's description for screen readers; during training it stays constant."""
         if self.moves:
             return f"{self._title}, training"
-        shows, step = bench.colouring.shows.words, bench.inside.micro_step
+        shows, step = bench.colouring.shows.words, bench.step_drawing.micro_step
         return words_of(self._title, bench.subject, frame, shows=shows, micro_step=step)
 
 

@@ -16,7 +16,7 @@ from ...run.sources.recorded_pair import RecordedPair
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
-from ..out.easel import Easel, Pixels, words_of
+from ..out.canvas import Canvas, Pixels, words_of
 from ..out.offscreen import offscreen
 from ..page.pictures import Output, output_of
 from ..page.recorded import at_the_end, html_of
@@ -160,6 +160,6 @@ def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, wo
     try:
         if not offscreen().is_usable_here:
             raise MissingDependencyError("no OpenGL in this thread: on this system only the main thread can draw")
-        return Easel(subject, size, theme).picture("" if facts is None else facts.engine, frame=frame), words
+        return Canvas(subject, size, theme).picture("" if facts is None else facts.engine, frame=frame), words
     except ScalarvizError as error:
         return None, f"{words} ({error})"

@@ -109,7 +109,7 @@ class Shown:
     def _update_still(self, play: Play) -> None:
         play.pass_time(0.0)  # unseen ticks computed nothing but training
         bench = play.viewer.bench
-        self.still.draw(bench.subject, bench.inside.whole_step_frame(play.viewer.shown), self.size)
+        self.still.draw(bench.subject, bench.step_drawing.whole_step_frame(play.viewer.shown), self.size)
         self.still.renew()
 
     # ---- events

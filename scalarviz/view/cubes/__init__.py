@@ -1,7 +1,7 @@
 """Cubes, from a number to a pixel: the one visual that draws them all, and the way back from a pixel to a number.
 
 1. `Viewer.tick` (`watch.viewer`) asks the run for a frame, which is a copy of its numbers (`run.frames`; in training,
-   the newest frame of `run.worker`). `Workbench.update` gives it to a `CubeView` (`comparison`, beside this folder),
+   the newest frame of `run.worker`). `Workbench.update` gives it to a `CubeView` (`cube_view`, beside this folder),
    which gives it to the visual.
 2. `scale` decides for cubes and legend which quantity is shown, with which range, marks and colours; `looks` holds the
    looks given by hand.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...collecting import collection_paused
+from ...contexts import collection_paused
 from ...nn import Module
 from ...run.opened.rule import Writer, text_of
 from ...run.questions.ranges import weight_extent

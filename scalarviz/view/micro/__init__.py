@@ -4,5 +4,5 @@ Read `step_view` first: `MicroStepView` is all that a picture shows of one micro
 it from an opened step of a run (`scalarviz.run.opened`), `sentences` its line, and `captions` the reason.
 `light` finds the lit cubes and their numbers. `wires` draws links through the cubes, `on_cubes` texts on and
 beside them, `beside_cubes` the line with the formula, the six phases, and the figures in the side column.
-`Inside` beside the workbench puts all together.
+`StepDrawing` beside the workbench puts all together.
 """

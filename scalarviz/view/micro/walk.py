@@ -589,7 +589,7 @@ def lacks_first_gradient(subject: Subject, frame: Frame, quantity: str) -> bool:
     return "gradient" in quantity and subject.source.can.open and not (frame.step or frame.computed.any())
 
 
-def with_first_gradient(frame: Frame, opened: Walked) -> Frame:
+def with_first_gradient(frame: Frame, opened: Opened) -> Frame:
     """Return the frame of step 0 with the gradient of the coming step."""
     computed = np.arange(len(frame.values)) < sum(t.size for t in opened.tensors if not t.buffer)
     gradient = opened.gradient.astype(frame.gradient.dtype)

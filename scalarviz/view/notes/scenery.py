@@ -168,9 +168,9 @@ class Scenery:
         return self._trouble.sketch([replace(one, text=names.plain(one.text)) for one in found], around, self._theme)
 
     @property
-    def homeless(self) -> tuple[str, ...]:
+    def unplaced(self) -> tuple[str, ...]:
         """The problems that found no place there."""
-        return () if self._trouble is None else self._trouble.homeless
+        return () if self._trouble is None else self._trouble.unplaced
 
 
 def cubes_box(subject: Subject, scene: Box) -> Box:
@@ -247,7 +247,7 @@ _SPOTS = 4000  # most places that are tried
 class TroubleNotes:
     """A line for each problem near its layer, where it covers no cube and no other text."""
 
-    homeless: tuple[str, ...] = ()  # texts without a place in the last sketch, to be shown elsewhere
+    unplaced: tuple[str, ...] = ()  # texts without a place in the last sketch, to be shown elsewhere
 
     def __init__(self, layout: Layout, project: Project, box: Box) -> None:
         self._layout, self._project, self._box = layout, project, box
@@ -266,7 +266,7 @@ class TroubleNotes:
             sketch.text(x + 8, y + 13.5, "!", LABEL, theme.panel, bold=True, anchor="middle")
             for row, line in enumerate(lines):
                 sketch.text(x + _MARK, y + 14 + _LINE * row, line, LABEL, theme.text1)
-        self.homeless = tuple(text for text, found in self._places.items() if found is None)
+        self.unplaced = tuple(text for text, found in self._places.items() if found is None)
         return sketch
 
     def _placer(self, around: Iterable[Sketch]) -> Placer:

@@ -24,7 +24,7 @@ from ..ink.boxes import arrange
 from ..ink.listed import Listed, Record, changes, encoded, short, stored
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
-from ..out.easel import Easel, Pixels
+from ..out.canvas import Canvas, Pixels
 from ..out.offscreen import available
 from ..panels.image import AIR
 from ..screen.side import SidePanels
@@ -50,7 +50,7 @@ def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: st
 
     if not can_draw():
         return b""
-    picture = Image.fromarray(Easel(subject, size, theme).picture(frame=frame))
+    picture = Image.fromarray(Canvas(subject, size, theme).picture(frame=frame))
     share, quality = STILL
     small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)
     return encoded(np.asarray(small), "WEBP", quality=quality, method=6)

@@ -126,7 +126,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         self._source, self._target = source, np.clip(target, 0.0, 1.0)
         self._shown = to_bytes(self._source), to_bytes(self._target)
         self.size = source.shape[0], source.shape[1]
-        self.most = easel_height(source.shape[1] / source.shape[0])
+        self.most = image_height(source.shape[1] / source.shape[0])
 
     def take(self, picture: NDArray[np.floating]) -> str:
         """Show a picture before, after and as the target, if the scene computes its target."""
@@ -144,7 +144,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         own = min(cell, (height - 21) * wide / high)
         size = round(own), round(own * high / wide)
         places: list[Box] = [(round(x + k * (cell + GAP)), y + 21.0, *size) for k in range(3)]
-        large, *small = easel_boxes(box, wide / high)
+        large, *small = image_boxes(box, wide / high)
         if large[2] > own:
             places = [small[0], large, small[1]]
         names = (self._label, "network", "target")
@@ -347,14 +347,14 @@ Boxes = tuple[Box, Box, Box]
 """Boxes of network, target and error."""
 
 
-def easel_height(aspect: float) -> float:
+def image_height(aspect: float) -> float:
     """Return the height that pictures of `aspect` (width / height) need in a column, titles included."""
     if aspect >= WIDE:
         return 2 * TITLE + BETWEEN + (COLUMN + (COLUMN - GAP) / 2) / aspect
     return TITLE + _tall(COLUMN, aspect)
 
 
-def easel_boxes(box: Box, aspect: float) -> Boxes:
+def image_boxes(box: Box, aspect: float) -> Boxes:
     """Return the boxes of the three pictures in a panel's box, the network's as large as possible."""
     below, beside = _below(box, aspect), _boxes_beside(box, aspect)
     if beside[1][3] < LEAST:  # too low for two small ones
@@ -399,7 +399,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     def __init__(self, panel: Painting, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.height = easel_height(panel.size[1] / panel.size[0])
+        self.height = image_height(panel.size[1] / panel.size[0])
         self.least = min(self.height, _SMALL)
         self.grid = Grid(ground.hints, LADDER, BUDGET)
         self._wanted: Pixels | None = None
@@ -446,7 +446,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         sketch, theme, (high, wide) = Sketch(), self.ground.theme, self.size
-        places = large, small, last = easel_boxes(box, wide / high)
+        places = large, small, last = image_boxes(box, wide / high)
         if self.ground.writes or not self._note:
             self._note = self._noted(moment, self._counted(), large[2])
         pixel = () if self.ground.opened_step is None or self.ground.sample is None else self.ground.sample.tolist()

@@ -48,7 +48,7 @@ class SidePanels:
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
-        self.homeless: tuple[str, ...] = ()  # panels without room above the cubes
+        self.unplaced: tuple[str, ...] = ()  # panels without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True  # whether the panels' part of the strip is visible and clickable
@@ -117,12 +117,12 @@ class SidePanels:
 
     def put_above(self, scene: Box | None, *, stage: bool = False) -> Box | None:
         """Place the panels above the cubes in a scene; return the rest. `stage`: they are the main picture."""
-        self._above, self.homeless = {}, ()
+        self._above, self.unplaced = {}, ()
         if scene is None:
             return None
         wanted = {name: (d.above, stage or d.first) for name, d in self.drawers.items() if d.panel.place == "above"}
         self._above, rest = top_boxes(wanted, scene, stage=stage)
-        self.homeless = tuple(name for name in wanted if name not in self._above)
+        self.unplaced = tuple(name for name in wanted if name not in self._above)
         for name in wanted:
             self._set_box(name, self._above.get(name))
         return rest
@@ -443,7 +443,7 @@ class Column:
     def __init__(self, drawers: Mapping[str, Drawer[Any]], ground: Ground) -> None:
         self._drawers, self._ground = drawers, ground
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in page order
-        self._lodged: tuple[str, ...] = ()
+        self._taken_in: tuple[str, ...] = ()
         self.end = ""  # the panel at the end of the network
         self._alone = False  # whether a page has room for one panel only
         self._left_out: tuple[str, ...] = ()
@@ -465,7 +465,7 @@ class Column:
         hall = self._ground.theme.presenter and not self._ground.shows_all
 
         def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
-            after = name in self._lodged and not d.first  # after the column's own panels
+            after = name in self._taken_in and not d.first  # after the column's own panels
             worth = min(d.worth, ABOUT) if after else d.worth
             if self._ground.shows_all:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
@@ -495,18 +495,18 @@ class Column:
         drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
         return [WantedPanel(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
-    def lodge(self, names: Sequence[str]) -> bool:
+    def take_in(self, names: Sequence[str]) -> bool:
         """Take in panels from other places, at the end; return whether they are new."""
-        if tuple(names) == self._lodged:
+        if tuple(names) == self._taken_in:
             return False
-        own = [name for name in self.names if name not in self._lodged]
-        self.names, self._lodged = [*own, *names], tuple(names)
+        own = [name for name in self.names if name not in self._taken_in]
+        self.names, self._taken_in = [*own, *names], tuple(names)
         return True
 
     def rest(self) -> None:
         """Restore the first page."""
         order = list(self._drawers)
-        self.names.sort(key=lambda name: (name in self._lodged, order.index(name)))
+        self.names.sort(key=lambda name: (name in self._taken_in, order.index(name)))
         self._ground.shows_all = self._alone = False
 
     def set_left_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:

@@ -133,10 +133,10 @@ class WeightsSource(Source):
         """Change values and flags of the objects themselves. Raises StateError for any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
-        hands: Any = self  # has the methods of `scalarviz.run.editing.RunHands` that edits of weights need
-        edit.check(hands)
+        access: Any = self  # has the methods of `scalarviz.run.editing.RunAccess` that edits of weights need
+        edit.check(access)
         self._look(self.values())
-        edit.resolved(hands).apply(hands)
+        edit.resolved(access).apply(access)
         self._values, self._edited = self.values(), True
 
     def _weight(self, index: int) -> Any:

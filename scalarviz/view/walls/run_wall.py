@@ -31,7 +31,7 @@ from ..ink.sketch import Sketch, Spot
 from ..ink.text import DOT, measure
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
-from ..out.easel import Easel, Pixels
+from ..out.canvas import Canvas, Pixels
 from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW, with_air
 from ..panels.drawer import cut, words_of
@@ -63,18 +63,18 @@ class Thumbs:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        self._easel: Easel | None = None
+        self._canvas: Canvas | None = None
         self._like: tuple[object, ...] = ()
 
     def plates(self, run: Standing) -> Pixels:
         """Return the cubes of a run, uint8 (270, 480, 3)."""
         subject = subject_of(run)
         frame, like = subject.frame(), _like(subject)
-        if self._easel is None or self._like != like:
-            self._easel, self._like = Easel(subject, PLATES, self.theme), like
+        if self._canvas is None or self._like != like:
+            self._canvas, self._like = Canvas(subject, PLATES, self.theme), like
             with offscreen():
-                self._easel.bench.show_panels(False)
-        return self._easel.picture(frame=frame)
+                self._canvas.bench.show_panels(False)
+        return self._canvas.picture(frame=frame)
 
     def panel(self, run: Standing) -> Pixels | None:
         """Return the main panel of a run, uint8 (H, W, 3), as large as in a column; None if there is none."""

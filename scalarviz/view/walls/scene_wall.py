@@ -25,7 +25,7 @@ from ..ink.sketch import Sketch
 from ..ink.text import DOT, measure
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
-from ..out.easel import Easel
+from ..out.canvas import Canvas
 from ..shown.subject import scene_subject
 from ..watch.actions import SHARED, action_for_key, normalised, table_of
 from ..watch.actions import TOUR as TOUR_KEYS
@@ -86,7 +86,7 @@ class SceneWall(Wall):
         left, self._stands = self.last_entered, None
         if left is not None:
             scene = left[1].scene
-            self._stands = left[0], FittedPicture(Easel(scene, LAID_OUT, self.theme).tile(STILL)), scene.run.steps
+            self._stands = left[0], FittedPicture(Canvas(scene, LAID_OUT, self.theme).tile(STILL)), scene.run.steps
 
     def attach(self, host: Host) -> None:
         """Appear in `host` and print waiting lines."""
@@ -311,7 +311,7 @@ class LivePicture:
         self._playback = Playback(self.worker, opened.steps, SECONDS, rehearsal)
         self._playback.play()
         self._asked = self.worker.request()
-        self._easel = Easel(scene_subject(scene, LiveSource(self.worker)), LAID_OUT, theme)
+        self._canvas = Canvas(scene_subject(scene, LiveSource(self.worker)), LAID_OUT, theme)
 
     @property
     def trains(self) -> bool:
@@ -325,10 +325,10 @@ class LivePicture:
         if self._late < 1 / FPS or not self._asked.done or (self.face is not None and not self.trains):
             return False
         self._late, self._asked, frame = 0.0, self.worker.request(), self.worker.latest
-        probe = self._easel.bench.subject.probe
+        probe = self._canvas.bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        self.face, self.step = FittedPicture(self._easel.tile(STILL, 1 / FPS, frame)), frame.step
+        self.face, self.step = FittedPicture(self._canvas.tile(STILL, 1 / FPS, frame)), frame.step
         return True
 
     def close(self) -> str:
@@ -406,7 +406,7 @@ class Tour(LiveView):
                          playing=False)  # fmt: skip
         self.bench.left_out = frozenset({"keys"})
         self.bench.lay_out()
-        self.bench.touch.table = tuple(table_of(TOUR_KEYS))
+        self.bench.interaction.table = tuple(table_of(TOUR_KEYS))
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Return the HUD's second line without keys that have another use here."""

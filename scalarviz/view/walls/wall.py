@@ -299,8 +299,8 @@ class Wall(Room):
     def _scene(self, door: SceneEntry, opened: BuiltScene, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
         view.escape_action = lambda: self.return_to_wall(view.bench.theme)
-        touch, escape = view.bench.touch, action_of("escape").does
-        touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
+        keys, escape = view.bench.interaction, action_of("escape").does
+        keys.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in keys.table)
         view.bench.lead_keys(action_of("escape").keys[0], self.called)
         view.say(DOT.join(filter(None, (door.remark, f"Escape returns to {self.called}"))), BACK_SECONDS)
         return view

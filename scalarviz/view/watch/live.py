@@ -36,8 +36,8 @@ from ..screen.strip import Cap, StoryText
 from ..shown.subject import Forecast, Subject, scene_subject
 from ..workbench import Workbench
 from .actions import BY_NAME, GESTURES, ActionContext, bottom_line
-from .desk import Desk
 from .playback import Playback, speed_of
+from .scene_controls import SceneControls
 from .travels import stopped_by
 from .viewer import Viewer
 
@@ -128,8 +128,8 @@ class LiveView(Viewer):
         self._asked_gradient: tuple[int, bytes] | None = None  # edits and weights of the moment of the last question
         self._first_step: Opened | None = None  # the answer: it has the gradient that cubes show at step 0
         self.left_at: int | None = None  # the step shown at closing, if that was a past one
-        self.breaks, self.desk = BreakpointPrompt(self, self.worker), Desk(self, scene)
-        self.handlers |= self.breaks.handlers | self.desk.handlers | {
+        self.breaks, self.controls = BreakpointPrompt(self, self.worker), SceneControls(self, scene)
+        self.handlers |= self.breaks.handlers | self.controls.handlers | {
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
             "type_value": self._type_value,
         }  # fmt: skip
@@ -184,7 +184,7 @@ class LiveView(Viewer):
 
     def frame(self) -> Frame:
         """Return the numbers to show; cubes that show gradients at step 0 get those of the coming step."""
-        frame, inside = super().frame(), self.bench.inside.micro_step is not None
+        frame, inside = super().frame(), self.bench.step_drawing.micro_step is not None
         if inside or not lacks_first_gradient(self.bench.subject, frame, self.bench.colouring.quantity):
             return frame
         asked = self.bench.subject.source.edits, frame.exact.tobytes()
@@ -216,7 +216,7 @@ class LiveView(Viewer):
 
     def message(self) -> str:
         """Return what stopped the training, or ''."""
-        return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.panel.open)
+        return stopped_by(self.worker.error, keys=self.controls is None or not self.controls.panel.open)
 
     def _compile(self, run: Run) -> float:
         """Prepare the first step, in the training thread; return the engine's speed in steps a second."""

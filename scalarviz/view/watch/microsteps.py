@@ -71,7 +71,7 @@ class MicroSteps:
         self._adds_then = self._asks_then = False  # what to do once it is open
         self.predictions = Predictions()
         self._added: float | None = None  # seconds since the samples began to be added up
-        view.bench.inside.on_click = self._clicked
+        view.bench.step_drawing.on_click = self._clicked
         self._keys = inside_line(view.action_context(in_general=True))
         self.handlers: dict[str, Callable[..., object]] = {
             "micro_next": self.next, "micro_back": self.previous, "whose": self.toggle_whose, "add_samples": self.add,
@@ -260,7 +260,7 @@ class MicroSteps:
         there = self.walk is not None or self._wanted is not None
         self.walk = self._added = self._wanted = self._awaited = None
         self._plays = False
-        self._view.bench.inside.show(None)
+        self._view.bench.step_drawing.show(None)
         self._view.refresh()
         return there
 
@@ -337,7 +337,8 @@ class MicroSteps:
             return True
         if self._plays and self.walk is not None and self._advance(self.walk):
             self._plays = False
-        if self._playback.running and (self._wanted is not None or self._view.bench.inside.micro_step is not None):
+        opens = self._wanted is not None or self._view.bench.step_drawing.micro_step is not None
+        if self._playback.running and opens:
             self.close()  # the speed is higher now: no step opens by itself
             self._playback.resume_here()
         return False
@@ -384,7 +385,7 @@ class MicroSteps:
         assert self._added is not None
         self._added = min(self._added + seconds, SUM_SECONDS)
         adding = max(1, round((self._added / SUM_SECONDS) ** 2 * len(walk.opened.batch)))
-        shown = self._view.bench.inside.micro_step
+        shown = self._view.bench.step_drawing.micro_step
         if shown is None or shown.adding != adding:
             self._show(self.position, runs=False, adding=adding)
 
@@ -394,7 +395,8 @@ class MicroSteps:
         self.predictions.question = None
         self.position, self._since, self._about = at, 0.0, self._view.bench.selected
         played = at == len(self.walk)
-        self._view.bench.inside.keys = [(key, "run" if played and does == "play" else does) for key, does in self._keys]
+        keys = [(key, "run" if played and does == "play" else does) for key, does in self._keys]
+        self._view.bench.step_drawing.keys = keys
         if not adding:
             self._added = None
         self._due = pass_seconds(self.walk)[at - 1]
@@ -402,7 +404,7 @@ class MicroSteps:
         seconds = {"seconds": self._due} if timed else {}
         shown = instead or self.walk.micro_step_at(at, self._about, adding)
         scored = replace(shown, score=self.predictions.score, predicts=self.predictions.on)
-        self._view.bench.inside.show(scored, animated=runs, **seconds)
+        self._view.bench.step_drawing.show(scored, animated=runs, **seconds)
         self._view.refresh()
 
     # ---- texts
@@ -410,7 +412,7 @@ class MicroSteps:
     @property
     def headline(self) -> str:
         """The HUD's second line; '' while no step is open."""
-        step = self._view.bench.inside.micro_step
+        step = self._view.bench.step_drawing.micro_step
         if step is None:
             return ""
         said = step.headline.removeprefix("paused ") if self.slow or self._plays else step.headline

@@ -91,16 +91,16 @@ class Pointer:
     def _find_area(self, press: Press) -> Press:
         """Return the press with the topmost area that takes it."""
         viewer, bench, point = self._viewer, self._viewer.bench, self._viewer.bench.to_logical(press.at)
-        if bench.touch.help:  # the list of keys covers everything
+        if bench.interaction.help:  # the list of keys covers everything
             press.on = "list of keys"
-        elif viewer.desk is not None and viewer.desk.press(point, press.button):
+        elif viewer.controls is not None and viewer.controls.press(point, press.button):
             press.on = "controls"
             viewer.refresh()
         elif bench.bar.covers(point):
             press.on, press.target = "time bar", bench.bar.target(point) or _NOTHING
             if press.target[0] == GO:
                 viewer.travels.drag(int(press.target[1]))
-        elif press.button == "left" and bench.selected is not None and bench.touch.number_at(point):
+        elif press.button == "left" and bench.selected is not None and bench.interaction.number_at(point):
             press.on = "number"
         elif bench.side.press(point, press.button):
             press.on = "panel"
@@ -110,15 +110,17 @@ class Pointer:
     def move(self, at: Point) -> None:
         """Handle a pointer move: a drag belongs to the area where it began; without a button it hovers."""
         viewer, bench, press = self._viewer, self._viewer.bench, self._press
-        point, desk = bench.to_logical(at), viewer.desk
+        point, controls = bench.to_logical(at), viewer.controls
         if press is None or press.on == "list of keys":
-            shown = None if bench.touch.help else point
-            mine = shown is not None and desk is not None and desk.panel.owns(shown)  # the panel covers the rest
-            changed = desk is not None and desk.hover(shown)
-            if bench.hover(None if mine or bench.touch.help else at) or changed:
+            shown = None if bench.interaction.help else point
+            mine = (
+                shown is not None and controls is not None and controls.panel.owns(shown)
+            )  # the panel covers the rest
+            changed = controls is not None and controls.hover(shown)
+            if bench.hover(None if mine or bench.interaction.help else at) or changed:
                 viewer.refresh()
-        elif press.on == "controls" and desk is not None:
-            desk.drag(point)
+        elif press.on == "controls" and controls is not None:
+            controls.drag(point)
         elif press.on == "time bar":
             self._along_bar(at, press.target)
         else:
@@ -156,31 +158,31 @@ class Pointer:
     def release(self, at: Point) -> None:
         """Handle a button release; without a drag it is a click. On the list of keys it closes the list."""
         viewer, bench, press = self._viewer, self._viewer.bench, self._press
-        point, desk, travels, self._press = bench.to_logical(at), viewer.desk, viewer.travels, None
+        point, controls, travels, self._press = bench.to_logical(at), viewer.controls, viewer.travels, None
         viewer.refresh()
         if press is None:
             return
-        if press.on == "controls" and desk is not None:
-            desk.release(point)
+        if press.on == "controls" and controls is not None:
+            controls.release(point)
             return
         self.let_go()
         left = press.button == "left"
         if press.on == "time bar":
             travels.release(press.target if bench.bar.target(point) == press.target else _NOTHING)
         elif press.on == "list of keys":
-            bench.touch.help = 0
+            bench.interaction.help = 0
         elif press.on == "panel":
             bench.side.release(point)
         elif press.dragged:
             return
-        elif left and (spot := bench.touch.spot_at(point)) is not None and spot.name == "rescue":
+        elif left and (spot := bench.interaction.spot_at(point)) is not None and spot.name == "rescue":
             travels.rescue()
         elif (cap := spot_at(bench.story.spots, point)) is not None:
             viewer.say(cap.tip) if cap.name == SAYS else viewer.send(cap.name)
-        elif bench.touch.inspector is not None and contains(bench.touch.inspector.box, point):
+        elif bench.interaction.inspector is not None and contains(bench.interaction.inspector.box, point):
             self._click_inspector(point)
-        elif not self._click(at, press) and left and desk is not None:
-            desk.close()
+        elif not self._click(at, press) and left and controls is not None:
+            controls.close()
 
     def _click(self, at: Point, press: Press) -> bool:
         """Click a cube, a panel or empty space; Ctrl adds or removes a cube, a second click selects its neuron.
@@ -203,8 +205,8 @@ class Pointer:
 
     def _click_inspector(self, point: Point) -> None:
         """Click a part of the inspector; a second click on a value types it."""
-        spot = self._viewer.bench.touch.spot_at(point)
-        number = self._viewer.bench.touch.number_at(point)
+        spot = self._viewer.bench.interaction.spot_at(point)
+        number = self._viewer.bench.interaction.number_at(point)
         again = self.is_double_click(("number", number) if number else ("spot", spot and spot.click))
         if number and again:
             self._viewer.send("type_value")
@@ -220,8 +222,8 @@ class Pointer:
 
     def leave(self) -> None:
         """Handle the pointer leaving the window."""
-        desk = self._viewer.desk
-        if self._viewer.bench.hover(None) | (desk is not None and desk.hover(None)):
+        controls = self._viewer.controls
+        if self._viewer.bench.hover(None) | (controls is not None and controls.hover(None)):
             self._viewer.refresh()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
@@ -231,9 +233,9 @@ class Pointer:
         browsers turn the wheel sideways then.
         """
         viewer, bench, (across, up) = self._viewer, self._viewer.bench, notches
-        if bench.touch.help:
+        if bench.interaction.help:
             return
-        if viewer.desk is not None and viewer.desk.scroll(bench.to_logical(at), up):
+        if viewer.controls is not None and viewer.controls.scroll(bench.to_logical(at), up):
             viewer.refresh()
             return
         if not shift:

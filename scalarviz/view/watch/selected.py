@@ -48,7 +48,7 @@ class SelectedWeights:
 
     @property
     def _inspector(self) -> Inspector:
-        found = self._viewer.bench.touch.inspector
+        found = self._viewer.bench.interaction.inspector
         assert found is not None  # the table of actions requires a selection
         return found
 
@@ -72,7 +72,7 @@ class SelectedWeights:
 
     def toggle(self, index: int) -> None:
         """Add a weight to the selection, or remove it."""
-        inspector = self._viewer.bench.touch.inspector
+        inspector = self._viewer.bench.interaction.inspector
         self._viewer.bench.select(index if inspector is None else inspector.selection.toggled(index))
 
     def click(self, spot: Spot, at: tuple[float, float]) -> None:
@@ -156,7 +156,7 @@ class SelectedWeights:
 
     def key(self, pressed: str, text: str) -> bool:
         """Handle a key while a number is typed; return whether it was used."""
-        inspector = self._viewer.bench.touch.inspector
+        inspector = self._viewer.bench.interaction.inspector
         if inspector is None or inspector.entry is None:
             return False
         entry = inspector.entry
@@ -216,7 +216,7 @@ class Asking:
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer, self._bench = viewer, viewer.bench
-        viewer.bench.touch.opens_steps = True
+        viewer.bench.interaction.opens_steps = True
         self._asked = False  # whether an answer is pending
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
         self._rests, self._share, self._least, self._old = 0.0, SHARE, LEAST, 0.0
@@ -229,15 +229,15 @@ class Asking:
         held = self._viewer.pointer.grip is not None  # training waits while the user watches the effect
         self._share = AT_REST if held or self._viewer.is_idle else SHARE
         self._least = 0.0 if held else LEAST
-        inspector, source = self._bench.touch.inspector, self._bench.subject.source
+        inspector, source = self._bench.interaction.inspector, self._bench.subject.source
         if inspector is None or not inspector.single:
             return
-        self._check_age(inspector, self._bench.touch.written or frame, seconds)
+        self._check_age(inspector, self._bench.interaction.written or frame, seconds)
         if not self._viewer.trains:  # such a source knows the weight's past at once
             self._tell_record(inspector, frame)
         if self._asked or not source.can.open or inspector is self._refused:
             return
-        if self._bench.touch.column(self._bench.places) is not None:
+        if self._bench.interaction.column(self._bench.places) is not None:
             question = self._question(inspector, frame)
             if question is not None:
                 self._asked = True

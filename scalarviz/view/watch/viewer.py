@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,28 +17,24 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, ScalarvizError
-from ...io import CsvTable, load_picture, parse_csv, read_csv
 from ...run.core.frame import Frame
 from ...run.edits import Edit, SetWeights
 from ...run.frames import FrameRequest, PendingCall
-from ...run.panels import WordBoard
 from ...run.run import Run
-from ...run.sources.played import Played, RecordedSource
-from ...run.sources.recorded_pair import NAMES, RecordedPair
-from ...run.sources.recording.recorded import Following
-from ..cubes.atlas import THRESHOLDS
+from ...run.sources.played import Played
 from ..ink.theme import Theme
 from ..ink.widgets import help_pages
-from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
 from .actions import Action, ActionContext, action_for_key, action_of, action_words, bottom_line, help_lines, normalised
-from .desk import Desk
+from .files import PICTURES, WEIGHTS, Growing, open_file, paste
 from .host import Guest, Host, Point
+from .looks import LookActions
 from .microsteps import MicroSteps
 from .playback import DURATION, LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
+from .scene_controls import SceneControls
 from .selected import Asking, SelectedWeights
 from .travels import Travels
 
@@ -84,13 +79,13 @@ class Viewer(Guest):
         self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
         bench.bar.action_words = lambda name: action_words(name, self.action_context(in_general=True))
-        bench.touch.table = (*help_lines(self.action_context(in_general=True)), *bench.side.gestures)
+        bench.interaction.table = (*help_lines(self.action_context(in_general=True)), *bench.side.gestures)
         self.playback = playback or Playback(Guide(source), duration=duration)
         self._first = self.playback.current_step
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
-        self.desk: Desk | None = None  # the panel of controls, if there is one
+        self.controls: SceneControls | None = None  # the panel of controls, if there is one
         self.touches, self._wrong, self._pressed_until = 0, "", 0.0
         self.handlers: dict[str, Callable[..., object]] = {
             **LookActions(self).handlers, **self.selected.handlers, **self.travels.handlers,
@@ -161,7 +156,7 @@ class Viewer(Guest):
 
     def frame(self) -> Frame:
         """Return the numbers to show; inside an opened step, up to the current micro-step."""
-        frame, step = self.current_frame(), self.bench.inside.micro_step
+        frame, step = self.current_frame(), self.bench.step_drawing.micro_step
         return frame if step is None else step.frame
 
     def pace_text(self, frame: Frame | None = None) -> str:
@@ -231,7 +226,8 @@ class Viewer(Guest):
         if self._wait is None or playback.running or playback.current_step != self._first:
             self._wait = None
             return
-        something = bench.touch.help or bench.selected is not None or bench.inside.micro_step or bench.side.typing
+        opened = bench.selected is not None or bench.step_drawing.micro_step
+        something = bench.interaction.help or opened or bench.side.typing
         untouched, self._touched = self.touches == self._touched, self.touches
         free = self.pointer.free and untouched and not something and playback.worker.error is None
         self._waited = self._waited + seconds if free else 0.0
@@ -249,7 +245,7 @@ class Viewer(Guest):
         """Open files that were dropped or chosen (pictures, tables, weights); a notice reports each result."""
         for path in paths:
             with self.saying():
-                self.say(_open(self, path))
+                self.say(open_file(self, path))
 
     def tell(self, line: str) -> None:
         """Print a line on the terminal."""
@@ -272,21 +268,21 @@ class Viewer(Guest):
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         self.follow(frame)
-        wrong, touch = mistake_words(self.bench.subject), self.bench.touch
+        wrong, on = mistake_words(self.bench.subject), self.bench.interaction
         if wrong != self._wrong:  # switched on or off without changing a number
             self._wrong, self._dirty = wrong, True
             self.bench.text_pace.hurry()
-        if touch.pressed is not None and self.clock >= self._pressed_until:
-            touch.pressed, self._dirty = None, True
+        if on.pressed is not None and self.clock >= self._pressed_until:
+            on.pressed, self._dirty = None, True
         self.selected.pass_time()
         self.asking.pass_time(seconds, frame)
-        self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
-        self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
+        self._dirty |= self.controls is not None and self.controls.pass_time(seconds, frame)
+        self._dirty |= self.bench.moving or said != (on.message, on.notice) or differs(self._shown, frame)
         if not self._dirty:
             self.bench.text_pace.rest(seconds)
             return False
         self._shown, self._dirty = frame, False
-        touch.message, touch.notice = said
+        on.message, on.notice = said
         self.bench.update(frame, self.pace_text(frame), seconds)
         return True
 
@@ -304,7 +300,7 @@ class Viewer(Guest):
 
     def for_file(self) -> AbstractContextManager[bool]:
         """Show the picture for stills and films inside the block; yield whether it differs."""
-        return nullcontext(False) if self.desk is None else self.desk.put_away()
+        return nullcontext(False) if self.controls is None else self.controls.put_away()
 
     def refresh(self) -> None:
         """Redraw at the next tick in any case."""
@@ -321,7 +317,7 @@ class Viewer(Guest):
         """Return the context for actions now; with `in_general`, as in a window after a step."""
         seen, asked = self._shown, ("gradient", "update")
         computed, moved = (in_general or (seen is not None and bool(seen.known(name).any())) for name in asked)
-        host, selected = in_general or self.host is not None, in_general or self.bench.touch.inspector is not None
+        host, selected = in_general or self.host is not None, in_general or self.bench.interaction.inspector is not None
         return ActionContext(self.bench.subject, trains=self.trains, computed=computed, moved=moved, selected=selected,
                     host=host, layers=len(self.bench.layer_names))  # fmt: skip
 
@@ -373,11 +369,11 @@ class Viewer(Guest):
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
         """Return whether the controls, a number being typed or a panel takes the key."""
-        if self.bench.touch.help:
+        if self.bench.interaction.help:
             return False
         if pressed in ("Up", "Down") and self.micro.answer(rises=pressed == "Up"):
             return True
-        controls = self.desk is not None and self.desk.key(pressed, shift=shift)
+        controls = self.controls is not None and self.controls.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
 
     def _show_pressed(self, action: Action, pressed: str, *, shifted: bool) -> None:
@@ -385,7 +381,7 @@ class Viewer(Guest):
         if self.bench.theme.presenter:
             key = pressed if action.numbered else action.keys[0]
             what = re.sub(r"\s*\([^)]*\)", "", action.words_in(self.action_context()).does)
-            self.bench.touch.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
+            self.bench.interaction.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
             self._pressed_until = self.clock + PRESSED_SECONDS
 
     @contextmanager
@@ -398,8 +394,8 @@ class Viewer(Guest):
 
     def toggle_help(self) -> None:
         """Show the next page of the list of keys, or hide the list."""
-        pages, shown = help_pages(self.bench.places.size, self.bench.touch.table), self.bench.touch.help
-        self.bench.touch.help = shown + 1 if shown < len(pages) else 0
+        pages, shown = help_pages(self.bench.places.size, self.bench.interaction.table), self.bench.interaction.help
+        self.bench.interaction.help = shown + 1 if shown < len(pages) else 0
 
     def escape(self) -> None:
         """Close what is open; otherwise run `escape_action`, or close the window at the second press."""
@@ -414,8 +410,8 @@ class Viewer(Guest):
         The order: the list of keys, an opened step, a journey to another step, a search, a weight being changed (its
         old value returns), a selected cube or colour.
         """
-        if self.bench.touch.help:
-            self.bench.touch.help = 0
+        if self.bench.interaction.help:
+            self.bench.interaction.help = 0
             return True
         if self.pointer.grip is None and self.micro.close():
             return True
@@ -459,7 +455,7 @@ class Viewer(Guest):
 
     def _ask_file(self) -> None:
         if self.host is not None:
-            self.host.ask_file(TITLE, (*PICTURES, *WEIGHTS), lambda path: self.open([path]))
+            self.host.ask_file("Open a picture or weights", (*PICTURES, *WEIGHTS), lambda path: self.open([path]))
 
     # ---- pointer, in device pixels
 
@@ -490,9 +486,6 @@ class Viewer(Guest):
             self.pointer.scroll(at, notches, shift=shift)
 
 
-# ---- Comparison of two frames.
-
-
 def differs(old: Frame | None, frame: Frame) -> bool:
     """Return whether `frame` gives another picture than `old`."""
     if old is frame:
@@ -507,206 +500,3 @@ def differs(old: Frame | None, frame: Frame) -> bool:
             for name in ("loss", "values", "gradient", "frozen")
         )
     )
-
-
-# ---- Files that are dropped or chosen: weights and tables for the run, pictures for a panel.
-
-WEIGHTS = (".safetensors",)
-PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".ppm")
-TABLES = (".csv", ".tsv", ".txt")
-TITLE = "Open a picture or weights"
-
-
-def paste(viewer: Viewer) -> None:
-    """Train on the table in the clipboard; a notice reports the result."""
-    text = "" if viewer.host is None else viewer.host.pasted()
-    if not text.strip():
-        viewer.say("the clipboard has no text: copy a table first, with column names in its first line")
-    else:
-        viewer.say(_learnt(viewer, parse_csv(text, "the pasted table")))
-
-
-def _learnt(viewer: Viewer, table: CsvTable) -> str:
-    """Train on a table from now on, as the scene defines it; return the result in words."""
-    learn = viewer.bench.subject.table
-    if learn is None:
-        return f"{table.what}: this scene takes no table"
-    edit = learn(table)
-    viewer.change(edit)
-    return f"{table.what}: {edit.words()}"
-
-
-def _open(viewer: Viewer, path: Path) -> str:
-    """Open a file; return the result in one line."""
-    ending = path.suffix.lower()
-    if ending in WEIGHTS:
-        return f"{path.name}: {viewer.load(path)}"
-    if ending in TABLES:
-        return _learnt(viewer, read_csv(path))
-    if ending not in PICTURES:
-        known = f"a picture, a table ({', '.join(TABLES)}) or weights ({', '.join(WEIGHTS)})"
-        return f"{path.name} cannot be opened; allowed: {known}"
-    done = viewer.bench.side.open_picture(load_picture(path).rgb)
-    return f"{path.name}: {done or 'this scene has no panel for your picture'}"
-
-
-# ---- Recordings that are still being written.
-
-NEWS_SECONDS = 12.0
-"""Seconds for which the end of a recording is reported."""
-
-
-@dataclass(slots=True, eq=False)
-class _Written:
-    """A recording that is still being written."""
-
-    name: str  # "a" or "b" in a comparison, otherwise empty
-    source: RecordedSource
-    following: Following
-    grow: Callable[..., str]  # takes a newer moment, and whether to move to it; returns a message
-
-
-class Growing:
-    """The shown recordings that are still being written; none for anything else."""
-
-    def __init__(self, viewer: Viewer) -> None:
-        source, self._viewer = viewer.bench.subject.source, viewer
-        halves = zip(NAMES, source.pair, strict=True) if isinstance(source, RecordedPair) else [("", source)]
-        self._written: list[_Written] = []
-        for which, (name, one) in enumerate(halves):
-            if isinstance(one, RecordedSource) and one.record.growing:
-                grow = partial(source.grow, which) if isinstance(source, RecordedPair) else one.grow
-                self._written.append(_Written(name, one, Following(one.record), grow))
-
-    @property
-    def words(self) -> str:
-        """The HUD's words about growing recordings."""
-        names = [one.name for one in self._written if one.name]
-        who = "" if not names else "both are " if len(names) > 1 else f"{names[0]} is "
-        return f"{who}still being recorded: new steps are shown as they come" if self._written else ""
-
-    def pass_time(self) -> None:
-        """Show newly written steps, and report when a recording ends."""
-        ends = []
-        for one in list(self._written):
-            ended = one.following.ended  # before the newest: then what was last is taken, too
-            newer = one.following.take_newest()
-            before = f"{one.name}: " if one.name else ""
-            if newer is None and not ended:
-                continue
-            self._viewer.refresh()
-            if newer is not None:
-                if words := one.grow(newer, along=self._viewer.micro.walk is None):
-                    self._viewer.say(before + words)
-            else:
-                one.following.close()
-                self._written.remove(one)
-                ends.append(f"{before}{ended}: it ends at step {one.source.span[1]:,}")
-        if ends:
-            self._viewer.say("; ".join(ends), NEWS_SECONDS)
-
-    def close(self) -> None:
-        """Stop checking for new steps."""
-        for one in self._written:
-            one.following.close()
-        self._written.clear()
-
-
-# ---- The look of the picture, as keys change it: colours, camera, words.
-
-MAPS = ("", "grey", "viridis", "coolwarm")
-"""Colour maps in the order of the key; '' is the quantity's own map."""
-
-
-class LookActions:
-    """The actions that change the look of one viewer; `handlers` maps their names to functions."""
-
-    def __init__(self, viewer: Viewer) -> None:
-        self._viewer, self._bench = viewer, viewer.bench
-        bench, show = viewer.bench, viewer.bench.set_look
-        self.handlers: dict[str, Callable[..., object]] = {
-            "show_weights": lambda: show(quantity="weight"), "show_updates": lambda: show(quantity="update"),
-            "show_ratio": lambda: show(quantity="update/value"), "show_gradients": self._show_gradients,
-            "show_moment": self._show_moment, "next_map": self._next_map,
-            "toggle_sizes": lambda: show(sizing=replace(bench.sizing, by_value=not bench.sizing.by_value)),
-            "hide_less": partial(self._threshold, -1), "hide_more": partial(self._threshold, +1),
-            "refit_range": bench.refit_range, "fit": bench.fit_camera,
-            "toggle_panels": bench.next_panels,
-            "toggle_theme": lambda: show(theme="light" if bench.theme.name == "dark" else "dark"),
-            "toggle_layers": self._toggle_layers,
-            "keep_view": self._keep_view, "go_view": self._go_view, "toggle_turntable": self._toggle_turntable,
-            "toggle_parallel": lambda: viewer.say(
-                "parallel lines" if bench.viewpoint.toggle_parallel() else "in perspective"),
-            "toggle_apart": lambda: bench.take_apart(replace(bench.apart, wide=not bench.apart.wide)),
-            "layer_before": partial(self._layer, -1), "layer_after": partial(self._layer, +1),
-            "type_word": self._type_word, "cooler": partial(self._warm, -1), "warmer": partial(self._warm, +1),
-        }  # fmt: skip
-
-    def _show_gradients(self) -> None:
-        """Colour by gradient, or by its magnitude if the gradient is shown already."""
-        shown, source = self._bench.colouring.quantity, self._bench.subject.source
-        size = shown == "gradient" and not source.lacks("|gradient|")
-        self._bench.set_look(quantity="|gradient|" if size else "gradient")
-
-    def _show_moment(self) -> None:
-        """Colour by the optimiser's next state (m, v, velocity)."""
-        names = list(self._bench.subject.source.moments)
-        shown = self._bench.colouring.quantity
-        self._bench.set_look(quantity=names[(names.index(shown) + 1 if shown in names else 0) % len(names)])
-
-    def _next_map(self) -> None:
-        here = MAPS.index(self._bench.cmap_name) if self._bench.cmap_name in MAPS else -1
-        self._bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
-
-    def _threshold(self, by: int) -> None:
-        now = self._bench.sizing
-        other = [t for t in THRESHOLDS if (t - now.threshold) * by > 0]
-        if other:
-            self._bench.set_look(sizing=replace(now, threshold=other[0] if by > 0 else other[-1]))
-
-    def _toggle_layers(self) -> None:
-        """Show or hide the table of layers."""
-        table = self._bench.layers
-        if not table.close():
-            table.shown = True
-        self._bench.refresh()
-
-    # ---- camera
-
-    def _keep_view(self, number: int) -> None:
-        self._bench.viewpoint.keep(number)
-        self._viewer.say(f"view {number} saved: press {number} to return to it")
-
-    def _go_view(self, number: int) -> None:
-        if not self._bench.viewpoint.go(number):
-            self._viewer.say(f"no view {number} yet: Ctrl+{number} saves this one")
-
-    def _toggle_turntable(self) -> None:
-        self._bench.viewpoint.turning = not self._bench.viewpoint.turning
-
-    def _layer(self, by: int) -> None:
-        """Show the next or previous layer alone; past either end, show all layers."""
-        bench = self._bench
-        names = ("", *bench.layer_names)
-        here = names.index(bench.apart.layer) if bench.apart.layer in names else 0
-        chosen = names[(here + by) % len(names)]
-        bench.take_apart(replace(bench.apart, layer=chosen))
-        self._viewer.say(f"layer {chosen} alone, {names.index(chosen)} of {len(names) - 1}" if chosen else "all layers")
-
-    # ---- a panel that reads and makes up words
-
-    @property
-    def _words(self) -> WordDrawer:
-        found = self._bench.side.drawer(WordBoard)
-        assert isinstance(found, WordDrawer)  # guaranteed by the table of actions
-        return found
-
-    def _type_word(self) -> None:
-        if self._words.is_visible:
-            self._words.begin_typing()
-        else:
-            self._viewer.say("E: this picture shows no word")
-
-    def _warm(self, steps: int) -> None:
-        self._words.warm(steps)
-        self._viewer.say(f"temperature of new words {self._words.temperature:.1f}")

@@ -15,8 +15,9 @@ import numpy as np
 from .... import rng
 from ....tape import Program
 from ...problem import Problem
-from ..catalog import Kernel, written
+from ..catalog import written
 from ..device import Buffer, Device, Launch, Recorded, State
+from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
 from ..source import update_source
 from ..steps import Steps

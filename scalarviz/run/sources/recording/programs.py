@@ -30,7 +30,6 @@ from ....optim._pace import Pace
 from ....scalar.store import Store
 from ....tape import Plan, Tape, lower
 from ....tape.stored import read_tape, tape_text
-from ...checks import limited_rule
 from ...core.gather import OUTPUTS, weight_name
 from ...core.graph import Forward
 from ...core.optimizer import SCALE_NAME, LossScale
@@ -39,6 +38,7 @@ from ...core.training import Training
 from ...frames import RuleOfStep
 from ...opened.network import Network
 from ...run import Run
+from ...validation import limited_rule
 from .file import DAMAGED, Cell
 from .index import Shapes, read_stages
 from .items import Item, Moment, Put, put, stage_rows

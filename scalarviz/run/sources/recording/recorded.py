@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....checks import integer, position
-from ....closing import Closing
+from ....contexts import Closing
 from ....engine.problem import HALF
 from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
 from ....io.atomic import StrPath, as_path, path_text

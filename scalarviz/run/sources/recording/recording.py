@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....checks import flag, integer
-from ....closing import Closing
+from ....contexts import Closing
 from ....errors import InputError, StateError
 from ....io.atomic import StrPath, check_target, path_text, replacing, scratch
 from ...core.frame import Curve, Stage

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from types import MappingProxyType
 from typing import Any
@@ -11,17 +11,49 @@ from zlib import crc32
 
 import numpy as np
 
-from ..check import answer, backward, gradient, module, training
-from ..check.backward import report_of
-from ..check.exercise import Exercise
-from ..check.pupil_code import check_filled, title_of
-from ..check.report import SECONDS, CheckEnded, Report, run_check
-from ..check.walks import check_class, check_walk
 from ..errors import ScalarvizError, shown
 from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
 from ..scalar import functions as sv
-from ..scalar import register
-from .scenes import Bump
+from ..scalar import ops, register
+from ..scalar.functions import function
+from .answer import answer
+from .backward import backward, report_of
+from .gradient import gradient
+from .module import module
+from .pupil_code import check_filled, title_of
+from .report import SECONDS, CheckEnded, Report, run_check
+from .training import training
+from .walks import check_class, check_walk
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """An exercise: its check, the right answer, usual wrong answers with their words, and a hint for the second try.
+
+    `right` is the answer, or the object that the check compares with (`of`, `like`). Keys of `slips` are wrong answers:
+    numbers, words, or functions and classes that stand for the pupil's.
+    """
+
+    check: Callable[..., Report]
+    right: Any = None
+    slips: Mapping[Any, str] = field(default_factory=dict)
+    hint: str = ""
+
+    def report(self, given: Any, seconds: float = SECONDS) -> Report:
+        """Return the report of the check, without slips."""
+        name = {"module": "like"}.get(self.check.__name__, "of")
+        right = {} if self.right is None else {name: self.right}
+        return self.check(given, **right, hint=self.hint, seconds=seconds)
+
+
+class Bump(Module):
+    """``exp(-a * a)`` of each number, a bell curve, which the lesson registers."""
+
+    def forward(self, x: Any) -> Any:
+        """Return the bell curve of each number."""
+        name = "lesson_bump"
+        bump = function(name) if name in ops.TABLE else register(name, "a", "exp(-a * a)", ("-2 * a * y",))
+        return bump(x)
 
 
 def sums_and_products(rule: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:

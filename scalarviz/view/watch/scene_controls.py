@@ -1,4 +1,4 @@
-"""`Driving`: a viewer's controls as rows, and the edits that they make; `Desk`: the panel that shows them."""
+"""`ControlRows`: a viewer's controls as rows, and the edits that they make; `SceneControls`: their panel."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _HALF = 76.0  # logical pixels: widest name of a switch in half a narrow panel
 _gestures = count(1)
 
 
-class Driving:
+class ControlRows:
     """Rows of controls; a control of the scene replaces the run's control with the same name."""
 
     def __init__(self, viewer: LiveView, scene: Scene) -> None:
@@ -348,7 +348,7 @@ def _number(control: Control, label: str, place: int, sizes: tuple[int, ...], ou
     return Item(number, units, shown=printed(units), out=out)
 
 
-class Desk(Driving):
+class SceneControls(ControlRows):
     """The open panel: its controls, and its keys and pointer events."""
 
     def __init__(self, viewer: LiveView, scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""`Touch`: the hovered and selected cubes, the messages, and the sketches that show them over the picture."""
+"""`Interaction`: the hovered and selected cubes, the messages, and the sketches that show them over the picture."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _EACH, _REACH = 100, 200  # most cubes of a plate that are checked one by one; p
 _NEWS = 300.0  # least width of news beside a legend
 
 
-class Touch:
+class Interaction:
     """The pointer and key state of one workbench."""
 
     def __init__(self, bench: Workbench) -> None:
@@ -202,8 +202,8 @@ class Touch:
         value, more = figure(float(frame.values[index])), list[str]()
         if self.hover_words is not None:
             value, more = self.hover_words(index, frame)
-        elif bench.inside.micro_step is not None:
-            more += bench.inside.cube_words(index)
+        elif bench.step_drawing.micro_step is not None:
+            more += bench.step_drawing.cube_words(index)
         elif shows.name != "weight":
             number = shows.numbers(frame)
             there = number is not None and bool(frame.known(shows.name)[index])

@@ -173,7 +173,7 @@ BATCHES = {"32": 32, " 64 ": 64, "8": 8, "1,024": 8, "16.5": 8, "0": 8}  # there
 def test_a_number_is_read_as_people_write_it_or_refused_in_words(desk, name, typed):
     for text, value in typed.items():
         before = desk.open().value(name) if not desk.panel.open else desk.value(name)
-        desk.view.desk.typed(desk.item(name), text)
+        desk.view.controls.typed(desk.item(name), text)
         desk.rest()
         assert desk.value(name) == (desk.run.lr if name == RATE else desk.run.batch_size) == value, text
         assert value != before or desk.view.notice()

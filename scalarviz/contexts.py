@@ -1,10 +1,24 @@
-"""Letting Python's collector of cycles wait while a great many objects are made that all stay."""
+"""Context managers: an object that closes itself, and a block without searches for cycles of references."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Self
+
+
+class Closing:
+    """A context manager that is itself, and calls :meth:`close` however its block ends."""
+
+    def close(self) -> object:
+        """End it; a second call does nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @contextmanager

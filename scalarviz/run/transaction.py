@@ -1,7 +1,7 @@
-"""`Atomic`: make a change completely, or restore the run. It notes the parts of the run, and overwritten numbers.
+"""`Transaction`: make a change completely, or restore the run. It notes the parts of the run, and overwritten numbers.
 
 A change replaces parts (plan, optimiser's numbers, data, engine, line of steps) and does not alter the old ones, so
-references to them suffice. Before it writes into an array that stays, it calls :meth:`Atomic.keep`.
+references to them suffice. Before it writes into an array that stays, it calls :meth:`Transaction.keep`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMES = {kind: [name for name in kind.__slots__ if name != "__weakref__"] for k
 _READ = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 
 
-class Atomic(DelayedInterrupt):
+class Transaction(DelayedInterrupt):
     """Changes a run in a block: an error restores the run, and Ctrl-C waits for the end.
 
     A nested block is part of the outer one.
@@ -39,7 +39,7 @@ class Atomic(DelayedInterrupt):
 
     def __init__(self, run: Run, *, lines: bool = False, numbers: bool = True, setup: bool = True) -> None:
         super().__init__()
-        self._run, self._outer, self._keeps = run, run._atomic, numbers
+        self._run, self._outer, self._keeps = run, run._transaction, numbers
         if self._outer is not None:
             return
         timeline, optimizer, training = run.timeline, run.optimizer, run._training
@@ -59,7 +59,9 @@ class Atomic(DelayedInterrupt):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        object.__setattr__(self._run, "_atomic", self._outer or self)  # nothing can fail between here and the block
+        object.__setattr__(
+            self._run, "_transaction", self._outer or self
+        )  # nothing can fail between here and the block
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -69,7 +71,7 @@ class Atomic(DelayedInterrupt):
                     if error[0] is not None:
                         self._restore()
                 finally:
-                    object.__setattr__(self._run, "_atomic", None)
+                    object.__setattr__(self._run, "_transaction", None)
         finally:
             super().__exit__()
 
@@ -117,5 +119,5 @@ class Atomic(DelayedInterrupt):
 
 def keep(run: Run, array: NDArray[Any], span: slice) -> None:
     """Keep numbers of a run before they are overwritten, so that a failed change can restore them."""
-    if run._atomic is not None:
-        run._atomic.keep(array, span)
+    if run._transaction is not None:
+        run._transaction.keep(array, span)

@@ -1,4 +1,4 @@
-"""`Inside`: what a workbench draws of an opened step, and its answers to clicks.
+"""`StepDrawing`: what a workbench draws of an opened step, and its answers to clicks.
 
 The sentence and the ribbon of the six phases stand below the cubes. The side column has the switch between sample and
 batch, the explanation of the deltas, panels, and figures.
@@ -58,7 +58,7 @@ INSIDE = "opened step"
 """The name of an opened step's place among the panels."""
 
 
-class Inside:
+class StepDrawing:
     """An opened step on one workbench; it draws nothing while `micro_step` is None.
 
     A click on one of the `spots` calls ``on_click("phase", number)`` or ``on_click("switch", side)``: side 0 is the

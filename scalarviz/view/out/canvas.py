@@ -1,4 +1,4 @@
-"""`Easel`: the picture of anything that has cubes: pixels, a file, SVG, or a description in words."""
+"""`Canvas`: the picture of anything that has cubes: pixels, a file, SVG, or a description in words."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FINE = 2
 """Pixels of an embedded image per pixel of the picture."""
 
 
-class Easel:
+class Canvas:
     """An offscreen workbench; `tell` gets a line about each panel that a scene's own function failed to paint."""
 
     def __init__(
