@@ -25,7 +25,7 @@ from scalarviz.run import Scene
 from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, GraphPanel, LossCurve
 from scalarviz.run.source import Moment
-from scalarviz.view import inside
+from scalarviz.view import step_drawing
 from scalarviz.view.graph.layout import figure_of
 from scalarviz.view.ink.sketch import Path, meet
 from scalarviz.view.ink.text import delta_text
@@ -401,7 +401,7 @@ def test_a_picture_of_a_micro_step_leaves_the_run_as_it_was_and_one_that_there_i
 
 def test_a_key_at_rest_makes_nothing_of_an_opened_step(hand, monkeypatch):
     """That took longer than all else that a look changes."""
-    monkeypatch.setattr(inside, "CubeTexts", None)
+    monkeypatch.setattr(step_drawing, "CubeTexts", None)
     for key in "lcwguj":
         hand.key(key)
         hand.picture()
