@@ -340,6 +340,8 @@ COUNTING = 5
 
 
 _TRIED = (0, 1, -1, 2, 3, 4)
+WHOLE = 9
+"""Numbers below ten to this power have all digits before the point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,13 +367,18 @@ class Column:
         return digits_of(a, enough or digits), digits_of(b, enough or digits)
 
 
-def column(numbers: Sequence[float], others: float, total: float, *, more: bool) -> Column:
-    """Return the column of `numbers`, the sum of the `others` (if there are `more`), and the `total`."""
+def column(numbers: Sequence[float], others: float, total: float, *, more: bool, digits: int = COUNTING) -> Column:
+    """Return the column of `numbers`, the sum of the `others` (if there are `more`), and the `total`.
+
+    The largest number has about so many `digits`.
+    """
     if not all(math.isfinite(x) for x in (*numbers, others, total)):
-        return Column(tuple(map(digits_of, numbers)), digits_of(others), digits_of(total), total, None)
+        rest, whole = significant(others, DIGITS).text, significant(total, DIGITS).text
+        return Column(tuple(significant(x, DIGITS).text for x in numbers), rest, whole, total, None)
     largest = max((abs(x) for x in (*numbers, total)), default=0.0)
-    usual = COUNTING - 1 - (math.floor(math.log10(largest)) if largest > 0 else 0)
-    for places in (*(usual + extra for extra in _TRIED), usual):
+    order = math.floor(math.log10(largest)) if largest > 0 else 0
+    usual, least = digits - 1 - order, min(0, WHOLE - order)
+    for places in (*(max(usual + extra, least) for extra in _TRIED), max(usual, least)):
         rows = [_fixed(x, places) for x in numbers]
         rest, whole = _fixed(others if more else 0.0, places), _fixed(total, places)
         if sum(rows, rest) == whole:

@@ -18,10 +18,10 @@ from ...run.opened.digits import (
     EXACT,
     MINUS,
     Printed,
-    decimals,
+    column,
     descent,
-    number,
     product,
+    read,
     rounds_to,
     significant,
 )
@@ -121,22 +121,17 @@ class Ledger:
 
 
 def ledger_of(reason: Why, listed: int) -> Ledger:
-    """Return the first `listed` terms, the rest, the sum and the gradient, so that the printed numbers add up.
-
-    The rest absorbs rounding: at most some units of its last digit.
-    """
-    products = [row.product for row in reason.rows[:listed]]
-    power, digits = _scale(products, reason.total)
+    """Return the first `listed` terms, the rest, the sum and the gradient, so that the printed numbers add up."""
+    products, more = [row.product for row in reason.rows[:listed]], reason.count > listed
+    order = _order(*products, reason.total)
+    least = _order(reason.total) if reason.total else order
+    power = 0 if -3 <= order < 5 else 3 * math.floor(order / 3)
     unit = 10.0**-power
-    terms = tuple(decimals(p * unit, digits) for p in products)
-    total = decimals(reason.total * unit, digits)
-    rest = None
-    if reason.count > listed:
-        rest = decimals((reason.total - sum(products)) * unit, digits)
-        if all(part.value.is_finite() for part in (total, *terms)):
-            left = total.value - sum(term.value for term in terms)
-            rest = Printed(number(float(left), digits), left, rest.place)
-    return Ledger(power, terms, rest, total, *_divided(reason, total, power))
+    numbers = [product * unit for product in products]
+    digits = min(3 + order - least, 7 + order - power)  # the sum has three digits, too, as far as there is room
+    sums = column(numbers, reason.total * unit - sum(numbers), reason.total * unit, more=more, digits=digits)
+    total, rest = read(sums.total), read(sums.rest) if more else None
+    return Ledger(power, tuple(map(read, sums.rows)), rest, total, *_divided(reason, total, power))
 
 
 def _divided(reason: Why, total: Printed, power: int) -> tuple[Printed, bool]:
@@ -149,20 +144,10 @@ def _divided(reason: Why, total: Printed, power: int) -> tuple[Printed, bool]:
     return (ways[0], False) if found is None else (found, True)
 
 
-def _scale(products: list[float], total: float) -> tuple[int, int]:
-    """Return the power of ten for the terms, and the number of decimals.
-
-    The largest product gets three digits. So does the sum, which may be smaller, as far as there is room.
-    """
-    sizes = [abs(n) for n in products if math.isfinite(n) and n] or [abs(total)]
-    if not sizes[0] or not math.isfinite(sizes[0]):
-        return 0, 4
-    order = math.floor(math.log10(max(sizes)))
-    power = 0 if -3 <= order < 5 else 3 * math.floor(order / 3)
-    digits = 2 - (order - power)
-    if total and math.isfinite(total):
-        digits = max(digits, 2 - (math.floor(math.log10(abs(total))) - power))
-    return power, min(max(digits, 0), 6)
+def _order(*numbers: float) -> int:
+    """Return the power of ten of the largest finite number; 0 without one."""
+    largest = max((abs(n) for n in numbers if math.isfinite(n)), default=0.0)
+    return math.floor(math.log10(largest)) if largest > 0.0 else 0
 
 
 # ---- Where the gradient of the last step came from and how the step used it, as equations true as printed.
