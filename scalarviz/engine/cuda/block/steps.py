@@ -21,19 +21,7 @@ from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
 from ..source import update_source
 from ..steps import Steps
-from .program import (
-    LAYER_WIDTH,
-    TABLE_WIDTH,
-    WIDTH,
-    Blocks,
-    CallRows,
-    Form,
-    form_of,
-    joined,
-    kinds,
-    numbered,
-    plain_lines,
-)
+from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Task, form_of, joined, kinds, numbered, plain_lines
 from .text import of_layers, order_source, rows_source, update_function, walk_source
 
 HEAD = (
@@ -351,9 +339,8 @@ class LonelySteps(BlockSteps):
         return Machine(program, self.device, self.dtype, 1, plain, seeds)
 
     def _prologue_table(
-        self, made: Machine, ways: tuple[list[CallRows], list[CallRows]], forward: tuple[str, ...],
-        backward: tuple[str, ...],
-    ) -> Buffer:  # fmt: skip
+        self, made: Machine, ways: tuple[list[Task], list[Task]], forward: tuple[str, ...], backward: tuple[str, ...]
+    ) -> Buffer:
 
         program, encoded, plan = made.program, made.encoded, self.problem.plan
         values = self.form.prologue_at // self.dtype.itemsize
