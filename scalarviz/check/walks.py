@@ -98,11 +98,11 @@ def partial_sums(parts: Sequence[float]) -> list[float]:
     return [sum(chosen) for count in range(1, len(parts)) for chosen in combinations(parts, count)]
 
 
-Graph = tuple[Any, list[Any], str]
-Walk = Callable[[Value], dict[int, float]]
+DrawnGraph = tuple[Any, list[Any], str]
+WalkBack = Callable[[Value], dict[int, float]]
 
 
-def graphs(seed: int, make: Callable[[float], Any] = Value, plain: bool = False) -> Iterator[Graph]:
+def graphs(seed: int, make: Callable[[float], Any] = Value, plain: bool = False) -> Iterator[DrawnGraph]:
     """Yield fifty graphs with their leaves and their formulas: small well-known ones first, then random ones.
 
     `make` makes a leaf; `plain`: only sums and products.
@@ -169,7 +169,7 @@ def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = 
     return Report(title, "right", (f"right in all {COUNT} graphs.",))
 
 
-def _make_graphs(cls: Any, seed: int) -> list[Graph]:
+def _make_graphs(cls: Any, seed: int) -> list[DrawnGraph]:
     return call_pupil(lambda: list(graphs(seed, cls, plain=True)), (), of=cls.__init__)  # type: ignore[no-any-return]
 
 
@@ -183,7 +183,7 @@ def _attribute(node: Any, name: str, what: str) -> float:
 
 def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int, plain: bool = False) -> Report:
     """Compare the gradients that a pupil's walk leaves in the leaves."""
-    tried: list[Graph] = list(graphs(seed, plain=plain))
+    tried: list[DrawnGraph] = list(graphs(seed, plain=plain))
     wanted = [[sum(parts) for parts in shares(root, leaves)] for root, leaves, _ in tried]
     found: list[list[float]] = []
     with _forbid_library_backward():
@@ -217,7 +217,7 @@ def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int
     return wrong_report(title, lines, cause, {"name": name, "factor": f"{times:g}"}, name, got, right)
 
 
-def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: float) -> str:
+def _cause(tried: Sequence[DrawnGraph], found: Sequence[Sequence[float]], tolerance: float) -> str:
     """Return the first usual mistake that leaves the same gradients in every graph."""
     pairs = list(zip(tried, found, strict=True))
     for cause, walk in WALKS:
@@ -315,7 +315,7 @@ def _push_each_path(root: Value, at_once: bool = False) -> dict[int, float]:
     return grads
 
 
-WALKS: tuple[tuple[str, Walk], ...] = (
+WALKS: tuple[tuple[str, WalkBack], ...] = (
     ("root", lambda root: {}),
     ("order", lambda root: _in_order(ordered(root), root)),
     ("overwrite", lambda root: _in_order(ordered(root)[::-1], root, keep=True)),

@@ -164,7 +164,7 @@ def user_cache() -> Path:
         raise InputError(f"there is no home folder for compiled kernels; set {OWN} to a folder") from None
 
 
-class Place:
+class CacheFolder:
     """The cache folders of one engine: the name is `prefix` plus the version hash from `key`."""
 
     def __init__(self, key: Callable[[], str], prefix: str = "") -> None:
@@ -376,7 +376,7 @@ MOST = 8
 """The most helper processes."""
 
 
-def start_helpers(module: str, units: int, place: Place) -> list[Helper]:
+def start_helpers(module: str, units: int, place: CacheFolder) -> list[Helper]:
     """Start helper processes that call ``help_out(unit)`` of a module; none for few units or without a shared cache."""
     if units < FEW or place.closed():
         return []

@@ -21,7 +21,7 @@ from ..nn import Embedding, Identity, Module, Parameter, Sequential, Softmax
 from ..onnx.graph import PARAMETER, Array, Node
 from ..scalar import tracing
 from ..scalar.array import Values, as_objects, stack
-from .facts import Facts, FoundLayer, Tensor, Way
+from .facts import Facts, FileTensor, FoundLayer, Way
 from .lanes import Entry
 from .layers import layer_at
 from .operators.arrays import Tensors
@@ -285,7 +285,7 @@ MOST_SCALARS = 2_000_000
 
 
 @dataclass
-class Plan:
+class NodePlan:
     """The nodes in order, as part of a layer or single; and the paths of layers, by the id of the module."""
 
     layers: list[FoundLayer] = field(default_factory=list)
@@ -294,9 +294,9 @@ class Plan:
     paths: dict[int, str] = field(default_factory=dict)
 
 
-def planned(facts: Facts) -> Plan:
+def planned(facts: Facts) -> NodePlan:
     """Find the layers; nodes outside layers are computed one by one."""
-    plan = Plan()
+    plan = NodePlan()
     owner: dict[str, FoundLayer] = {}
     known: dict[Any, Module] = {}
     owners: dict[str, Module] = {}
@@ -370,7 +370,7 @@ def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
     return found
 
 
-def check_size(plan: Plan, facts: Facts) -> None:
+def check_size(plan: NodePlan, facts: Facts) -> None:
     """Refuse a graph with more scalars than `MOST_SCALARS` outside layers."""
     sizes = {node.name: sum(int(np.prod(facts.shapes[n])) for n in node.outputs if n in facts.shapes)
              for node in plan.nodes}  # fmt: skip
@@ -387,7 +387,7 @@ def check_size(plan: Plan, facts: Facts) -> None:
 class Builder:
     """Makes the Module of a plan."""
 
-    def __init__(self, facts: Facts, plan: Plan, entries: Sequence[Entry], axes: Sequence[int | None]) -> None:
+    def __init__(self, facts: Facts, plan: NodePlan, entries: Sequence[Entry], axes: Sequence[int | None]) -> None:
         self.facts, self.plan, self.entries, self.axes = facts, plan, entries, axes
         self.parameters: dict[tuple[str, bool], Parameter] = {}
         self.names = Names()
@@ -414,7 +414,7 @@ class Builder:
             else:
                 setattr(found.module, attribute, self._parameter(tensor))
 
-    def _parameter(self, tensor: Tensor) -> Parameter:
+    def _parameter(self, tensor: FileTensor) -> Parameter:
         key = (tensor.name, tensor.turned)
         known = self.parameters.get(key)
         if known is None or known.shape != tensor.array.shape:
@@ -499,7 +499,7 @@ class Builder:
                 known = next(((placed[name, turned], turned) for turned in (False, True) if (name, turned) in placed),
                              None)  # fmt: skip
                 if known is None:
-                    self._parameter(Tensor(name, self.facts.graph.constants[name]))
+                    self._parameter(FileTensor(name, self.facts.graph.constants[name]))
                     known = self.names.reserve_path(name), False
                 found[name] = known
         return found

@@ -37,7 +37,7 @@ Way = Literal["all", "whole", "samples", "rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class FileTensor:
     """A tensor of the file as a parameter."""
 
     name: str  # the file's name; two parameters of one name are the same
@@ -53,7 +53,7 @@ class FoundLayer:
     nodes: tuple[Node, ...]
     reads: str
     way: Way
-    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    weights: Mapping[str, FileTensor] = field(default_factory=dict)
 
     @property
     def writes(self) -> str:
@@ -178,20 +178,20 @@ class Facts:
             found = alike if maker.operator in RESHAPES and self.trained(alike) else found
         return None if alike in self.makers and alike in self.weight_dependent else found
 
-    def weight(self, name: str, *shapes: Shape) -> Tensor | None:
+    def weight(self, name: str, *shapes: Shape) -> FileTensor | None:
         """Return a constant of floats as a parameter, in the first of `shapes`; None if it has none of these shapes."""
         source, array = self.source(name), self.constants.get(name)
         fits = array is not None and (not shapes or array.shape in shapes)
         if source is None or array is None or not fits or array.dtype.kind != "f" or array.size == 0:
             return None
-        return None if source in self.fixed else Tensor(source, array.reshape(shapes[0]) if shapes else array)
+        return None if source in self.fixed else FileTensor(source, array.reshape(shapes[0]) if shapes else array)
 
     def neutral(self, name: str, shape: Shape, number: float) -> bool:
         """Return whether a tensor is left out, or is a fixed one with that shape and that number everywhere."""
         array = self.constants.get(name) if name in self.fixed else None
         return not name or (array is not None and array.shape == shape and bool((array == number).all()))
 
-    def matrix(self, name: str, turned: bool = False) -> Tensor | None:
+    def matrix(self, name: str, turned: bool = False) -> FileTensor | None:
         """Return a constant matrix, transposed with `turned`; a ``Transpose`` of a weight is that weight."""
         maker = self.makers.get(name)
         if maker is not None and maker.operator == "Transpose" and maker.inputs[0] in self.graph.constants:
@@ -199,7 +199,7 @@ class Facts:
         found = self.weight(name)
         if found is None or found.array.ndim != 2:
             return None
-        return Tensor(name, found.array.T, turned=True) if turned else found
+        return FileTensor(name, found.array.T, turned=True) if turned else found
 
 
 def of_module(name: str) -> bool:

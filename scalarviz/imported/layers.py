@@ -16,7 +16,7 @@ import numpy as np
 from .. import nn
 from ..errors import ScalarvizError
 from ..onnx.graph import Node
-from .facts import Facts, FoundLayer, Shape, Tensor, Way, of_module, plain
+from .facts import Facts, FileTensor, FoundLayer, Shape, Way, of_module, plain
 from .operators.arrays import Tensors, each
 from .operators.table import compute
 from .operators.windows import border
@@ -53,7 +53,7 @@ def _behind(node: Node, facts: Facts, operator: str) -> tuple[Node, str] | None:
     return found, found.inputs[1] if found.inputs[0] == node.outputs[0] else found.inputs[0]
 
 
-def _named(**weights: Tensor | None) -> dict[str, Tensor]:
+def _named(**weights: FileTensor | None) -> dict[str, FileTensor]:
     """Return the weights that are not None."""
     return {name: tensor for name, tensor in weights.items() if tensor is not None}
 
@@ -139,7 +139,7 @@ def matmul(node: Node, facts: Facts) -> FoundLayer | None:
     return found or _linear((node,), x, weight, "", facts)
 
 
-def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, facts: Facts) -> FoundLayer | None:
+def _linear(nodes: tuple[Node, ...], x: str, weight: FileTensor | None, bias: str, facts: Facts) -> FoundLayer | None:
     if weight is None:
         return None
     n_out, n_in = weight.array.shape
@@ -346,7 +346,7 @@ def exported_group_norm(node: Node, facts: Facts) -> FoundLayer | None:
     return FoundLayer(module, nodes, x, "samples", weights)
 
 
-def _with_scale(nodes: tuple[Node, ...], facts: Facts, shape: Shape) -> tuple[tuple[Node, ...], dict[str, Tensor]]:
+def _with_scale(nodes: tuple[Node, ...], facts: Facts, shape: Shape) -> tuple[tuple[Node, ...], dict[str, FileTensor]]:
     """Return the nodes and a following channel scale with its weights; factors of 1 count as none."""
     scale = _behind(nodes[-1], facts, "Mul")
     shift = _behind(scale[0], facts, "Add") if scale is not None else None
@@ -365,7 +365,7 @@ def _is_constant(name: str, facts: Facts, number: float, shape: Shape) -> bool:
     return array is not None and array.ndim <= len(shape) and array.size <= shape[1] and bool((array == number).all())
 
 
-def _of_channels(name: str, facts: Facts, shape: Shape) -> Tensor | None:
+def _of_channels(name: str, facts: Facts, shape: Shape) -> FileTensor | None:
     """Return a weight for each channel; a one-dimensional one would belong to the last axis."""
     rest = (1,) * (len(shape) - 2)
     weight = facts.weight(name, (shape[1],), (shape[1], *rest), (1, shape[1], *rest))
@@ -433,7 +433,7 @@ def group_norm(node: Node, facts: Facts) -> FoundLayer | None:
 
 
 def _affine(
-    weights: Mapping[str, Tensor], facts: Facts, names: Sequence[str], shape: Shape
+    weights: Mapping[str, FileTensor], facts: Facts, names: Sequence[str], shape: Shape
 ) -> tuple[bool, bool] | None:  # fmt: skip
     """Return whether a norm has a weight and a bias; None if it has only a bias, or an input that is no weight."""
     for part, name, number in zip(("weight", "bias"), names, (1.0, 0.0), strict=True):
@@ -452,7 +452,7 @@ def rms_norm(node: Node, facts: Facts) -> FoundLayer | None:
     return None if weight is None else _rms((node,), x, shape[axis:], node.attribute("epsilon", 1e-5), weight)
 
 
-def _rms(nodes: tuple[Node, ...], x: str, over: Shape, epsilon: float, weight: Tensor | None) -> FoundLayer:
+def _rms(nodes: tuple[Node, ...], x: str, over: Shape, epsilon: float, weight: FileTensor | None) -> FoundLayer:
     module = nn.RMSNorm(over, plain(epsilon), elementwise_affine=weight is not None)
     return FoundLayer(module, nodes, x, "all", _named(weight=weight))
 

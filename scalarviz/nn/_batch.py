@@ -67,7 +67,7 @@ Standing = list[tuple[Callable[[], Any], list[Any]]]
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedSample:
     """How to compute a batch: the tape of a sample, what forward returned, and the passes by dtype."""
 
     tape: Tape
@@ -170,7 +170,7 @@ def is_sample(module: Any, shape: Shape) -> bool:
     return known is not None and len(known) == len(shape) and (None in known or known == shape)
 
 
-def _computed(module: Any, array: Array, named: Mapping[str, Any], recorded: Recorded) -> Any:
+def _computed(module: Any, array: Array, named: Mapping[str, Any], recorded: RecordedSample) -> Any:
     """Return the outputs for plain numbers: by kernels, once the gradient of so many samples was asked for."""
     theta, rows = recorded.theta(), np.array(array.reshape(len(array), prod(array.shape[1:])))
     with recorded.lock:
@@ -190,7 +190,7 @@ def _computed(module: Any, array: Array, named: Mapping[str, Any], recorded: Rec
     return _shaped(recorded, found, theta, gradient, ())
 
 
-def _through(array: Array, recorded: Recorded, made: Made) -> Any:
+def _through(array: Array, recorded: RecordedSample, made: Made) -> Any:
     """Return the outputs for inputs that other modules computed: NumPy computes their gradient, too."""
     if recorded.rows is None:
         recorded.rows = RowProgram(lower_rows(recorded.tape, recorded.tape.n_inputs), np.dtype(np.float64))
@@ -220,7 +220,7 @@ def _through(array: Array, recorded: Recorded, made: Made) -> Any:
     return _shaped(recorded, rows[program.outputs].T, None, gradient, (made, inputs.reshape(array.shape)))
 
 
-def _recording(module: Any, sample: Shape, named: Mapping[str, Any]) -> Recorded:
+def _recording(module: Any, sample: Shape, named: Mapping[str, Any]) -> RecordedSample:
     """Return a new recording, which is kept if it does not depend on arguments or drawn numbers."""
     made, looked = list[Any](), False
 
@@ -235,7 +235,7 @@ def _recording(module: Any, sample: Shape, named: Mapping[str, Any]) -> Recorded
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the recorded function drew")  # they are drawn again in each call
         tape = replace(trace(forward, prod(sample)), taps=(), modes=())
-    recorded = Recorded(tape, _zeros(made[0]), _standing(module))
+    recorded = RecordedSample(tape, _zeros(made[0]), _standing(module))
     moved = [name for name, state in random_states().items() if state != drawn.get(name, state) and name != "random"]
     if moved and not module._books.said:
         module._books.said = True
@@ -250,7 +250,7 @@ def _recording(module: Any, sample: Shape, named: Mapping[str, Any]) -> Recorded
     return recorded
 
 
-def _kept(module: Any, sample: Shape) -> Recorded | None:
+def _kept(module: Any, sample: Shape) -> RecordedSample | None:
     """Return a recording that still holds."""
     for one in module._books.recordings.get(sample, ()):
         if one.run is one.owner() and all(_stands(get(), before) for get, before in one.standing):
@@ -416,7 +416,7 @@ def _zeros(result: Any) -> Any:
 
 
 def _shaped(
-    recorded: Recorded, found: Array, theta: Array | None, gradient: Callable[[Array], Array], through: Any
+    recorded: RecordedSample, found: Array, theta: Array | None, gradient: Callable[[Array], Array], through: Any
 ) -> Any:
     """Return outputs (N, numbers) in the structure of the result, each part with the batch as its first axis.
 

@@ -32,7 +32,7 @@ from ._draws import Function, next_draw, no_bias, pytorch_default
 from ._inputs import ONE_INPUT, SEVERAL, as_argument, as_input, as_lists, as_result, from_sample, is_ours
 from ._numbers import Numbers
 from ._parameter import FloatArray, Parameter, ParameterView, fitted, float_array
-from ._parts import Kept, LoadResult, Parts, Place, Weights, fitting, held_at, parts_in, parts_of, written
+from ._parts import Kept, LoadResult, PartPlace, Parts, Weights, fitting, held_at, parts_in, parts_of, written
 from ._to_onnx import write
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Books:
         self.outputs: Any = None
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
-        self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
+        self.places: dict[int, PartPlace] = {}  # by the id of a part; valid while the part is still at its place
         self.recordings: dict[Any, Any] = {}  # by the shape of a sample: how to compute a batch
         self.rule: Function | None = None  # the initialiser that last drew the own parameters; pickling forgets it
         self.said = False  # whether a warning said that objects compute its batches
@@ -271,7 +271,7 @@ class Module:
         path, name = self._path((*below, self)), written(place)
         return f"{path}.{name}" if path else name
 
-    def _place_of(self, part: object) -> Place | None:
+    def _place_of(self, part: object) -> PartPlace | None:
         """Return the place of a direct part or of its block. It notes all places at once: a run asks for all names."""
         places, part = self._books.places, _named(part)
         found = places.get(id(part))

@@ -16,18 +16,18 @@ from ..scalar import Weight
 from ._buffer import Buffer
 from ._parameter import Parameter, fitted
 
-Place = tuple[str, tuple[int, ...]]
+PartPlace = tuple[str, tuple[int, ...]]
 """The name of an attribute, and the indices of the part in its nested lists; () if the attribute itself is the part."""
 _LISTS = (list, tuple)
 
 
-def parts_of(attributes: Mapping[str, Any], kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
+def parts_of(attributes: Mapping[str, Any], kinds: tuple[type, ...]) -> Iterator[tuple[PartPlace, Any]]:
     """Yield each object of one of the `kinds` in the attributes, in order, with its place."""
     for name, value in attributes.items():
         yield from parts_in(name, value, kinds)
 
 
-def parts_in(name: str, value: Any, kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
+def parts_in(name: str, value: Any, kinds: tuple[type, ...]) -> Iterator[tuple[PartPlace, Any]]:
     if isinstance(value, kinds):
         yield (name, ()), value
     elif isinstance(value, _LISTS):
@@ -52,13 +52,13 @@ def _promising(kind: type, kinds: tuple[type, ...]) -> bool:
     return issubclass(kind, (*kinds, *_LISTS))
 
 
-def written(place: Place) -> str:
+def written(place: PartPlace) -> str:
     """Return the name of the part at `place`: ``"layers.0"``, in a list of lists ``"w.3.5"``."""
     name, numbers = place
     return ".".join((name, *map(str, numbers))) if numbers else name
 
 
-def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
+def held_at(attributes: Mapping[str, Any], place: PartPlace) -> Any:
     """Return the object at `place`, or None if the place no longer exists."""
     name, numbers = place
     value = attributes.get(name)

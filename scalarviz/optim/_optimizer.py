@@ -76,6 +76,9 @@ class Optimizer:
     that overrides `step` instead works only in hand-written loops.) An attribute that the class and its constructor do
     not define cannot be set, because nothing would read it.
 
+    It is one concept: a rule, the numbers of each parameter group, and the state of each weight; a rule reads both, and
+    a Run replaces all three together.
+
     Parameters
     ----------
     params : iterable of Parameter and Weight

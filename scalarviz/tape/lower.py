@@ -39,7 +39,7 @@ def is_layer(terms: Terms) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SumPlace:
     """The place of a weighted sum: the group of layers with the same weights, the row in a layer, and the layer."""
 
     group: int
@@ -47,7 +47,7 @@ class Place:
     position: int
 
 
-def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
+def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, SumPlace]:
     """Return the place of every row of two or more layers that share their weights, at one level.
 
     Either all rows of a group get a gradient (`gets`), or none.
@@ -67,7 +67,7 @@ def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
     for group, members in enumerate(several):
         for position, rows in enumerate(members):
             for output, row in enumerate(rows):
-                found[row] = Place(group, output, position)
+                found[row] = SumPlace(group, output, position)
     return found
 
 
@@ -82,7 +82,7 @@ def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
     return len(rows), n, first.weights[0], -1 if first.bias is None else first.bias
 
 
-def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
+def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, SumPlace]:
     """Return the place of every gather: ``output`` counts the ids of a group, ``position`` the columns.
 
     Groups have the numbers -1, -2, ... The rows of a group are at one level, and all get a gradient (`gets`) or none.
@@ -101,7 +101,7 @@ def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
         rows.sort(key=lambda row: nodes[row].index)
         groups[(depth, gets_one, table, tuple([nodes[row].index for row in rows]))].append(rows)
     return {
-        row: Place(-1 - group, output, position)
+        row: SumPlace(-1 - group, output, position)
         for group, ids in enumerate(groups.values())
         for output, rows in enumerate(ids)
         for position, row in enumerate(rows)
@@ -143,7 +143,7 @@ _FIRST = {"input": 0, "const": 1, "param": 2, "buffer": 2, "mask": 3}
 """Rows without operands come first, in this order."""
 
 
-def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], dict[int, Place]]:
+def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], dict[int, SumPlace]]:
     """Return the tape sorted by level, then so that rows of one operation or layer are neighbours.
 
     Rows with and without a gradient do not run together: their instruction would multiply the zeros of the latter.
@@ -170,7 +170,7 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
 
 
 def _keys(
-    nodes: Sequence[Node], gets: Sequence[bool], level: Sequence[int], shared: dict[int, Place]
+    nodes: Sequence[Node], gets: Sequence[bool], level: Sequence[int], shared: dict[int, SumPlace]
 ) -> list[int]:  # fmt: skip
     """Return four sort keys per row: level with class, group, and two for the place in the group."""
     names: dict[object, int] = {}
@@ -489,7 +489,7 @@ def _rows(rows: object) -> Rows:
 
 
 def _instructions(
-    nodes: tuple[Node, ...], groups: Sequence[int], shared: Mapping[int, Place]
+    nodes: tuple[Node, ...], groups: Sequence[int], shared: Mapping[int, SumPlace]
 ) -> Iterator[Instruction]:  # fmt: skip
     row = 0
     while row < len(nodes):

@@ -54,6 +54,8 @@ _BESIDE = 0.7
 class Workbench:
     """The cubes, labels, panels and HUD of one subject at one size. Drawing needs a current GL context.
 
+    It is one concept: the order in which its parts are laid out, take over a frame and are painted.
+
     Parameters
     ----------
     scene : Scene, Subject, or anything else that can be shown

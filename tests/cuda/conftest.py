@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scalarviz.engine.cache import Place
+from scalarviz.engine.cache import CacheFolder
 from scalarviz.engine.cuda import images
 from scalarviz.engine.cuda.images import key
 
@@ -25,7 +25,7 @@ def key_of_tests():
 def images_of_tests():
     """What a made-up driver makes of kernels must never be loaded into a GPU: it is kept in a folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(images, "PLACE", Place(key_of_tests, "cuda-tests-"))
+        patch.setattr(images, "PLACE", CacheFolder(key_of_tests, "cuda-tests-"))
         yield
 
 
@@ -64,7 +64,7 @@ def fake_driver(install_fake_driver):
 def nothing_kept(tmp_path, monkeypatch):
     """An empty cache of kernels; its folder."""
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(images, "PLACE", Place(lambda: "0" * 16, "cuda-"))
+    monkeypatch.setattr(images, "PLACE", CacheFolder(lambda: "0" * 16, "cuda-"))
     images.text.cache_clear()
     yield tmp_path / "cache" / ("cuda-" + "0" * 16)
     images.text.cache_clear()

@@ -6,7 +6,7 @@ import pytest
 
 from scalarviz.cli import warmup as cli_warmup
 from scalarviz.cli.main import main
-from scalarviz.engine.cache import Place, serve
+from scalarviz.engine.cache import CacheFolder, serve
 from scalarviz.engine.cuda import catalog, images, there, warm
 from scalarviz.engine.cuda.kernel import Kernel
 
@@ -18,7 +18,7 @@ H200 = there.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
 def cache(tmp_path, monkeypatch):
     """An empty cache of GPU kernels, of which there are three; those of the processor are there."""
     (tmp_path / "cache").mkdir(mode=0o700)
-    monkeypatch.setattr(images, "PLACE", Place(lambda: "0" * 16, "cuda-"))
+    monkeypatch.setattr(images, "PLACE", CacheFolder(lambda: "0" * 16, "cuda-"))
     monkeypatch.setattr("scalarviz.engine.cache.user_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(catalog, "names", lambda: iter(names()))
     monkeypatch.setattr("scalarviz.engine.cpu.loader.warmup", lambda *_, **__: None)

@@ -112,9 +112,9 @@ def process(cache, code, *arguments):
     """A process that has this cache and its `files`; warnings are errors."""
     start = """
         import json, os, signal, sys
-        from scalarviz.engine.cache import Place
+        from scalarviz.engine.cache import CacheFolder
         from scalarviz.engine.cuda import images as files
-        files.PLACE = Place(lambda: "0" * 16, "cuda-")
+        files.PLACE = CacheFolder(lambda: "0" * 16, "cuda-")
     """
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(start) + textwrap.dedent(code), *arguments],

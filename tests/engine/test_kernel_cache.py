@@ -351,7 +351,7 @@ def test_what_is_old_goes_and_the_rest_stays(empty, tmp_path):
     """Versions that nobody used for a month; of another engine, and of other programs, nothing; unfinished ones."""
     home = tmp_path / "cache"
     old, day = time.time() - (places.UNUSED_DAYS + 1) * 86400, time.time() - 2 * 86400
-    mine, others = places.Place(lambda: "0" * 16, "gpu-"), places.Place(lambda: "0" * 16)
+    mine, others = places.CacheFolder(lambda: "0" * 16, "gpu-"), places.CacheFolder(lambda: "0" * 16)
     names = ["0" * 16, "1" * 16, "gpu-" + "0" * 16, "gpu-" + "1" * 16, "2" * 16, "photos"]
     for name in names:
         (home / name).mkdir(parents=True)

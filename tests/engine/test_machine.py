@@ -169,7 +169,7 @@ def test_taking_turns_shows_in_no_bit_and_an_interrupt_leaves_no_thread(always, 
     plain, run, used = wide(1, batch=700), wide(2, batch=700), []
     monkeypatch.setattr(trainer, "TRIAL_SECONDS", -1.0)
     took = lambda turns, workers, seconds: setattr(turns, "workers", min(always, turns.most))  # noqa: E731
-    monkeypatch.setattr(trainer.Turns, "took", took)
+    monkeypatch.setattr(trainer.ThreadChoice, "took", took)
     engine, before = run._training.trainer, threading.active_count()
     engine.prepare()
     compiled, spaces = engine._machines.train, [body.machine for body in engine._machines.bodies]

@@ -63,7 +63,7 @@ _PROTOCOL: Any = getattr(caching, "_CacheLocator", object)
 _here = threading.local()
 
 
-class Place(NamedTuple):
+class CodeFolder(NamedTuple):
     """A folder of machine code, the stamp of its sources, and whether it is being filled."""
 
     folder: Path
@@ -78,7 +78,7 @@ class Missing(Exception):
 class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
     """Tells numba where to cache a function; only inside :func:`kept_in`."""
 
-    def __init__(self, place: Place, source: str) -> None:
+    def __init__(self, place: CodeFolder, source: str) -> None:
         self.place = place
         self._py_file = source  # named in a warning of numba's
 
@@ -111,7 +111,7 @@ def use_folder(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
     """Make numba read (and with `filling` also write) the code that this thread compiles with ``cache=True``."""
     named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this user variable would override ours
     config.CACHE_LOCATOR_CLASSES = ""
-    _here.place = Place(folder, stamp, filling)
+    _here.place = CodeFolder(folder, stamp, filling)
     try:
         yield
     finally:

@@ -82,7 +82,7 @@ def yield_address() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-class Turns:
+class ThreadChoice:
     """Chooses one thread or all for the next steps (`workers`), whichever was faster lately.
 
     If another program uses a processor, all threads wait for the one that shares it, and a single thread is faster.
@@ -211,7 +211,7 @@ class NumbaTrainer(HostTrainer):
         check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * dtype.itemsize)
         groups = groups_of(plan.body, problem.batch, self._block)
         self.threads = threads_for(problem.threads, groups)
-        self._turns = Turns(self.threads)
+        self._turns = ThreadChoice(self.threads)
         groups = max(1, groups) if plan.body.couples else groups
         self._updater = Updater(problem)
         size = plan.n_parameters + plan.n_derived

@@ -29,7 +29,7 @@ from typing import Any
 
 from ...errors import listing
 from ...scalar import ops
-from ..cache import PACKAGE, SETTINGS_FILE, Place, digest, installed, settings, settings_file, sources
+from ..cache import PACKAGE, SETTINGS_FILE, CacheFolder, digest, installed, settings, settings_file, sources
 from ..cost import has_package
 from ..problem import DTYPES
 from .source import UPDATES, module_source, update_source
@@ -83,7 +83,7 @@ def _processor() -> str:
         return f"{platform.machine()} {platform.processor()}"
 
 
-PLACE = Place(key)
+PLACE = CacheFolder(key)
 folder, make_folder, closed, refusal = PLACE.folder, PLACE.make, PLACE.closed, PLACE.refusal
 
 

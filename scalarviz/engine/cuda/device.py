@@ -44,7 +44,7 @@ class Launch:
     shared: int = 0  # bytes of a block's shared memory beyond what the kernel declares
 
 
-class Recorded(Protocol):
+class Repeatable(Protocol):
     """Launches that can be repeated."""
 
     def run(self, times: int = 1) -> None:
@@ -101,7 +101,7 @@ class Device(Protocol):
     def pinned(self, size: int, dtype: Any) -> Array:
         """Return an array of zeros on the host that is fast to copy. NumPy owns it, so it outlives the device."""
 
-    def record(self, launches: Sequence[Launch]) -> Recorded:
+    def record(self, launches: Sequence[Launch]) -> Repeatable:
         """Return launches that can be repeated."""
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class SynchronousDevice(Device):
         """Return a function that does a launch."""
         raise NotImplementedError
 
-    def record(self, launches: Sequence[Launch]) -> Recorded:
+    def record(self, launches: Sequence[Launch]) -> Repeatable:
         """Return launches that can be repeated."""
         return _Loop([self.prepared(launch) for launch in launches])
 

@@ -28,7 +28,7 @@ from ..cache import (
     BUILD,
     OWN,
     PACKAGE,
-    Place,
+    CacheFolder,
     digest,
     installed,
     intruder,
@@ -62,7 +62,7 @@ def key() -> str:
     return digest((versions, settings(SETTINGS), settings_file()), sources(PACKAGE, SOURCES))
 
 
-PLACE = Place(key, "cuda-")
+PLACE = CacheFolder(key, "cuda-")
 _MARK = b"scalarviz GPU code\n"
 
 

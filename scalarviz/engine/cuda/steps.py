@@ -16,7 +16,7 @@ from ..data import Data
 from ..outside import Outside
 from ..problem import CLIP, TINY, Array, Problem, factor_of
 from .catalog import find, written
-from .device import Buffer, Device, Launch, Recorded, State
+from .device import Buffer, Device, Launch, Repeatable, State
 from .machine import IN_ORDER, PICKED, STREAMED, Feed, Machine, Shape
 from .source import update_source
 
@@ -201,7 +201,7 @@ class Steps:
         """Return the program of the derived parameters."""
         return Machine(program, self.device, self.dtype, 1, self.shape, tuple(program.outputs.tolist()))
 
-    def recorded(self, launches: Sequence[Launch]) -> Recorded:
+    def recorded(self, launches: Sequence[Launch]) -> Repeatable:
         """Return launches of a gradient or of a step, ready to be repeated."""
         return self.device.record(launches)
 

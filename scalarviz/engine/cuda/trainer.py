@@ -23,7 +23,7 @@ from ..arrays.trainer import Updater
 from ..outside import Outside
 from ..problem import Array, Midway, NextReadback, Problem, Rates, Readback, check_coupled, rates_of
 from .block.steps import make_steps
-from .device import Buffer, Device, ListingDevice, Mark, Recorded, SimulatedDevice, State
+from .device import Buffer, Device, ListingDevice, Mark, Repeatable, SimulatedDevice, State
 from .machine import Shape
 from .steps import Steps
 
@@ -172,7 +172,7 @@ class Work:
         self.steps_per_check = 1
         self.gradient, self.step = self._recorded()
 
-    def _recorded(self) -> tuple[Recorded, Recorded]:
+    def _recorded(self) -> tuple[Repeatable, Repeatable]:
         self.steps.samples.load()
         return self.steps.recorded(self.steps.gradient()), self.steps.recorded(self.steps.step())
 

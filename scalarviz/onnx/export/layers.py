@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .operations import operation
-from .sheet import Sheet, Tensor
+from .sheet import Output, Sheet
 
 Shape = tuple[int, ...]
 
@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 class LayerWriter:
     """How a layer is written: `write(layer, sheet, *inputs)` returns its output."""
 
-    write: Callable[..., Tensor]
+    write: Callable[..., Output]
     stacks: bool = False  # whether several calls can be one node, along a further first axis
     takes_ids: bool = False  # whether its inputs are whole numbers
     fits: Callable[[Any], bool] = lambda layer: True  # whether it can write a layer with these settings
@@ -34,10 +34,10 @@ WRITERS: dict[str, LayerWriter] = {}
 HOME = "scalarviz.nn."
 
 
-def writes(*names: str, **facts: Any) -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+def writes(*names: str, **facts: Any) -> Callable[[Callable[..., Output]], Callable[..., Output]]:
     """Register the writer of classes with these names."""
 
-    def register(write: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def register(write: Callable[..., Output]) -> Callable[..., Output]:
         WRITERS.update(dict.fromkeys(names, LayerWriter(write, **facts)))
         return write
 
@@ -56,7 +56,7 @@ def writer_of(layer: Any) -> LayerWriter | None:
 
 
 @writes("Linear", stacks=True)
-def linear(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def linear(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a Gemm for a row, or one product for all rows if there are several."""
     x = x if x.shape else sheet.reshaped(x, (1,))
     weight, made = sheet.weight(layer.weight), (*x.shape[:-1], layer.out_features)
@@ -68,20 +68,20 @@ def linear(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("Embedding", stacks=True, takes_ids=True)
-def embedding(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def embedding(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a Gather of rows."""
     made = (*x.shape, layer.embedding_dim)
     return sheet.node("Gather", sheet.weight(layer.weight), sheet.ids(x), shape=made, axis=0)
 
 
 @writes("Activation", stacks=True, fits=lambda layer: layer.op is not None)  # the identity writes nothing
-def activation(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def activation(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write the operation of an activation."""
     return operation(sheet, layer.operation, (x, *layer.constants()), x.shape)
 
 
 @writes("PReLU")
-def prelu(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def prelu(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a PRelu with its slopes along the channels."""
     slopes = sheet.weight(layer.weight)
     if layer.num_parameters > 1 and len(x.shape) > 1:
@@ -90,7 +90,7 @@ def prelu(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("Softmax", "LogSoftmax", stacks=True)
-def softmax(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def softmax(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a Softmax, or a LogSoftmax, along the layer's dimension."""
     operator = {"softmax": "Softmax", "log_softmax": "LogSoftmax"}[layer.stage]
     return sheet.node(operator, x, shape=x.shape, axis=-1 if layer.dim is None else layer.dim)
@@ -100,7 +100,7 @@ def softmax(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("LayerNorm", stacks=True)
-def layer_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def layer_norm(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a LayerNormalization."""
     axis = -len(layer.normalized_shape)
     scale = _affine(layer, sheet, layer.normalized_shape)
@@ -108,7 +108,7 @@ def layer_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("GroupNorm")
-def group_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def group_norm(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write an InstanceNormalization over the groups, as GroupNormalization needs opset 18; then the channels."""
     groups, sides = layer.num_groups, (-1,) + (1,) * (len(x.shape) - 1)
     apart = sheet.reshaped(x, (groups, math.prod(x.shape) // groups))
@@ -123,7 +123,7 @@ def group_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("RMSNorm", stacks=True)
-def rms_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def rms_norm(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write its formula; the standard has no such node before opset 23."""
     last = tuple(range(-len(layer.normalized_shape), 0))
     one = (*x.shape[: -len(last)], *(1 for _ in last))
@@ -135,7 +135,7 @@ def rms_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("BatchNorm", fits=lambda layer: layer._has_running())  # without them the file computes those of each batch
-def batch_norm(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def batch_norm(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a BatchNormalization with the running statistics."""
     mean, var = (sheet.weight(vars(layer)[name]) for name in ("running_mean", "running_var"))
     factor, shift = _affine(layer, sheet, (layer.num_features,))
@@ -155,7 +155,7 @@ def _affine(layer: Any, sheet: Sheet, shape: Shape) -> tuple[str, str]:
 
 
 @writes("Conv")
-def convolution(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def convolution(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a Conv."""
     return sheet.node(
         "Conv", x, sheet.weight(layer.weight), *([] if layer.bias is None else [sheet.weight(layer.bias)]),
@@ -165,24 +165,24 @@ def convolution(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
 
 
 @writes("MaxPool")
-def max_pool(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def max_pool(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write a MaxPool."""
     return _pool(layer, sheet, "MaxPool", x)
 
 
 @writes("AvgPool")
-def average_pool(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def average_pool(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write an AveragePool, whose means include the zeros of the border."""
     return _pool(layer, sheet, "AveragePool", x, count_include_pad=1)
 
 
-def _pool(layer: Any, sheet: Sheet, operator: str, x: Tensor, **more: Any) -> Tensor:
+def _pool(layer: Any, sheet: Sheet, operator: str, x: Output, **more: Any) -> Output:
     made, size = layer.made_shape(x.shape), layer.kernel_size
     return sheet.node(operator, x, shape=made, kernel_shape=size, strides=layer.stride, pads=layer.padding * 2, **more)
 
 
 @writes("AdaptiveAvgPool")
-def adaptive_pool(layer: Any, sheet: Sheet, x: Tensor) -> Tensor:
+def adaptive_pool(layer: Any, sheet: Sheet, x: Output) -> Output:
     """Write an AveragePool; for overlapping windows, products with the shares along each dimension."""
     made, sides = layer.made_shape(x.shape), x.shape[1:]
     if made[1:] == (1,) * layer.dimensions:
@@ -209,7 +209,7 @@ def _shares(spans: list[slice], side: int) -> NDArray[np.float64]:
 
 
 @writes("MultiheadAttention", fits=lambda layer: writer_of(layer.out_proj) is WRITERS["Linear"])
-def attention(layer: Any, sheet: Sheet, query: Tensor, key: Tensor, value: Tensor, *mask: Any) -> Tensor:
+def attention(layer: Any, sheet: Sheet, query: Output, key: Output, value: Output, *mask: Any) -> Output:
     """Write the products of the heads, side by side."""
     heads, size = layer.num_heads, layer.embed_dim // layer.num_heads
     q, k, v = (
@@ -230,7 +230,7 @@ def attention(layer: Any, sheet: Sheet, query: Tensor, key: Tensor, value: Tenso
     return linear(layer.out_proj, sheet, sheet.reshaped(joined, (asking, layer.embed_dim)))
 
 
-def _projected(layer: Any, sheet: Sheet, given: tuple[Tensor, Tensor, Tensor]) -> list[Tensor]:
+def _projected(layer: Any, sheet: Sheet, given: tuple[Output, Output, Output]) -> list[Output]:
     sizes = sheet.integers((layer.embed_dim,) * 3)
     weights = sheet.several("Split", 3, sheet.turned(sheet.weight(layer.in_proj_weight)), sizes, axis=1)
     made = [sheet.node("MatMul", x, w, shape=x.shape) for x, w in zip(given, weights, strict=True)]

@@ -28,12 +28,12 @@ from ...tape import Tape, trace
 from ..graph import OURS, Node
 from .layers import LayerWriter, writer_of
 from .operations import write_rows
-from .sheet import DOUBLE, FLOAT, INT64, Known, Shape, Sheet, Tensor
+from .sheet import DOUBLE, FLOAT, INT64, Known, Output, Shape, Sheet
 from .sums import Places, Rows
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NumberGroup:
     """Numbers of a sample that belong together: rows of the tape, in C order, and their shape."""
 
     rows: Rows
@@ -41,13 +41,13 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LayerCall:
     """One call of a layer; `more` holds its arguments that are not Values."""
 
     module: Any
-    inputs: tuple[Group, ...]
+    inputs: tuple[NumberGroup, ...]
     more: tuple[Any, ...]
-    output: Group
+    output: NumberGroup
 
     @property
     def writer(self) -> LayerWriter:
@@ -58,16 +58,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedModule:
     """A module, traced in evaluation mode; calls are in the order in which they ended."""
 
     tape: Tape
-    inputs: tuple[Group, ...]
-    outputs: tuple[Group, ...]
-    calls: tuple[Call, ...]
+    inputs: tuple[NumberGroup, ...]
+    outputs: tuple[NumberGroup, ...]
+    calls: tuple[LayerCall, ...]
 
 
-def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
+def recorded(module: Any, shapes: Sequence[Shape]) -> RecordedModule:
     """Call a module with one sample of symbols with these shapes."""
     kept: list[tuple[Any, list[Any], list[Any], Any]] = []
     parts: list[tuple[list[Value], Shape]] = []
@@ -88,15 +88,15 @@ def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
     tape = trace(run, sum(map(prod, shapes)))
     ends = pairwise(accumulate((len(values) for values, _ in parts), initial=0))
     rows = np.array(tape.outputs, np.int64)
-    groups = [Group(rows[a:b], shape) for (a, b), (_, shape) in zip(ends, parts, strict=True)]
+    groups = [NumberGroup(rows[a:b], shape) for (a, b), (_, shape) in zip(ends, parts, strict=True)]
     calls, behind = [], len(groups) - sum(len(values) + 1 for _, values, _, _ in kept)
     outputs = tuple(groups[:behind])
     for layer, values, more, _ in kept:
         end = behind + len(values)
-        calls.append(Call(layer, tuple(groups[behind:end]), tuple(more), groups[end]))
+        calls.append(LayerCall(layer, tuple(groups[behind:end]), tuple(more), groups[end]))
         behind = end + 1
-    inputs = tuple(Group(np.arange(a, b), shape) for (a, b), shape in zip(_spans(shapes), shapes, strict=True))
-    return Recorded(tape, inputs, outputs, tuple(calls))
+    inputs = tuple(NumberGroup(np.arange(a, b), shape) for (a, b), shape in zip(_spans(shapes), shapes, strict=True))
+    return RecordedModule(tape, inputs, outputs, tuple(calls))
 
 
 def _spans(shapes: Sequence[Shape]) -> list[tuple[int, int]]:
@@ -125,7 +125,7 @@ class Unit:
     """One call, or one row."""
 
     key: Any  # units with equal keys can be one node
-    call: Call | None
+    call: LayerCall | None
     row: int  # its first row
     turn: int = 0  # number of units with its key on the longest way to it
     waits: int = 0  # number of units that it needs and that are not written yet
@@ -135,7 +135,7 @@ class Unit:
 class Units:
     """The plan of a trace: the units that its outputs need."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: RecordedModule) -> None:
         self.nodes, self.calls = recorded.tape.nodes, recorded.calls
         self.owner = self._owners()  # per row: the number of the call that makes it, or -1
         self.lanes = np.zeros(len(self.nodes), bool)
@@ -161,7 +161,7 @@ class Units:
             return np.fromiter(self.nodes[row].operands(), np.int64)
         return np.concatenate([given.rows for given in self.calls[number].inputs])
 
-    def _needed(self, recorded: Recorded) -> NDArray[np.bool_]:
+    def _needed(self, recorded: RecordedModule) -> NDArray[np.bool_]:
         """Return which rows the outputs need."""
         needed, done = np.zeros(len(self.nodes), bool), set[int]()
         stack = [int(row) for group in recorded.outputs for row in group.rows]
@@ -259,7 +259,7 @@ class Units:
         """Return whether any of many operands depends on samples."""
         return bool(self.lanes[np.fromiter(rows, np.int64)].any())
 
-    def _call_key(self, call: Call, number: int, lanes: bool) -> Any:
+    def _call_key(self, call: LayerCall, number: int, lanes: bool) -> Any:
         if not call.writer.stacks or call.more or len(call.inputs) != 1:
             return number
         return id(call.module), call.inputs[0].shape, lanes
@@ -346,7 +346,7 @@ def _others(tape: Tape, known: Known) -> dict[Any, Any]:
     return {block: (f"weight_{k}", np.array(block.values)) for k, block in enumerate(blocks)}
 
 
-def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
+def _kind(found: RecordedModule, units: Units, group: NumberGroup, dtype: str) -> str:
     """Return ``"int64"`` for an input whose numbers only select rows of tables, otherwise `dtype`."""
     ids, others = set[int](), {int(row) for part in found.outputs for row in part.rows}
     for unit in units.units:
@@ -360,7 +360,7 @@ def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
     return "int64" if own & ids and not own & others else dtype
 
 
-def _named(what: str, given: Sequence[str], groups: Sequence[Group]) -> Sequence[str]:
+def _named(what: str, given: Sequence[str], groups: Sequence[NumberGroup]) -> Sequence[str]:
     """Return the names of inputs or outputs: the given ones if their number fits."""
     if len(given) == len(groups):
         return given
@@ -370,13 +370,13 @@ def _named(what: str, given: Sequence[str], groups: Sequence[Group]) -> Sequence
 class _Writer:
     """Writes one file from a trace."""
 
-    def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str], origin: Any) -> None:
+    def __init__(self, sheet: Sheet, found: RecordedModule, names: Mapping[int, str], origin: Any) -> None:
         self.sheet, self.found, self.names = sheet, found, names
         given, made = ((), ()) if origin is None else (origin.inputs, origin.outputs)
         self.inputs, self.ends = _named("input", given, found.inputs), _named("output", made, found.outputs)
         self.places, self.units = Places.of_tape(sheet, found.tape), Units(found)
 
-    def input(self, number: int, group: Group, kind: str) -> Tensor:
+    def input(self, number: int, group: NumberGroup, kind: str) -> Output:
         """Return the tensor of input number `number` of the module."""
         tensor = self.sheet.input(self.inputs[number], group.shape)
         self.places.place_rows(group.rows, tensor)
@@ -393,7 +393,7 @@ class _Writer:
             else:
                 write_rows(self.sheet, self.places, self.found.tape, batch[0].key, [unit.row for unit in batch])
 
-    def _calls(self, calls: Sequence[Call]) -> None:
+    def _calls(self, calls: Sequence[LayerCall]) -> None:
         """Write calls of one layer; several calls are stacked along an extra first axis."""
         module, first = calls[0].module, calls[0]
         side = (len(calls),) if len(calls) > 1 else ()
@@ -406,17 +406,17 @@ class _Writer:
         made = replace(made, shape=(*side, *first.output.shape))
         self._put(np.concatenate([call.output.rows for call in calls]), made)
 
-    def _put(self, rows: Rows, made: Tensor) -> None:
+    def _put(self, rows: Rows, made: Output) -> None:
         own = (self.places.tensor[rows] == -1) & (self.units.owner[rows] >= 0)
         self.places.place_rows(rows[own], made, np.arange(prod(made.shape))[own])
 
-    def outputs(self, groups: Sequence[Group]) -> list[Tensor]:
+    def outputs(self, groups: Sequence[NumberGroup]) -> list[Output]:
         """Return the outputs of the module; all are assembled before any gets its name."""
         last = [self.sheet.spread(self.places.take(group.rows, group.shape)) for group in groups]
         alone = [sum(x.name == other.name for other in last) == 1 for x in last]
         return [self._named(*each) for each in zip(last, self.ends, alone, strict=True)]
 
-    def _named(self, last: Tensor, name: str, alone: bool) -> Tensor:
+    def _named(self, last: Output, name: str, alone: bool) -> Output:
         """Return the tensor under the name of an output; it is renamed if nothing else uses it."""
         name = self.sheet.named(name)
         node = next((k for k, node in enumerate(self.sheet.nodes) if last.name in node.outputs), None)

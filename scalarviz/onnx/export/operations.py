@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import InputError
 from ...scalar import ops
 from ...tape import Tape
-from .sheet import BOOL, Operand, Shape, Sheet, Tensor
+from .sheet import BOOL, Operand, Output, Shape, Sheet
 from .sums import Places, Rows, sums
 
 BINARY: dict[type[ast.operator], str] = {
@@ -32,16 +32,16 @@ SAME_FUNCTIONS = {
 """Functions of the formulas, and two more, that ONNX has too."""
 
 
-def formula(sheet: Sheet, text: str, operands: Mapping[str, Operand], shape: Shape) -> Tensor:
+def formula(sheet: Sheet, text: str, operands: Mapping[str, Operand], shape: Shape) -> Output:
     """Write an expression, in the notation of the table of operations, for each number.
 
     `operands` gives the values of its names; at least one is a tensor with that `shape`.
     """
     writer = _Writer(sheet, operands, shape)
     found = writer.number(ast.parse(text, mode="eval").body)
-    if isinstance(found, Tensor) and writer.whole(found):
+    if isinstance(found, Output) and writer.whole(found):
         return found
-    like = next(x for x in operands.values() if isinstance(x, Tensor))  # a formula that names no operand
+    like = next(x for x in operands.values() if isinstance(x, Output))  # a formula that names no operand
     return sheet.node("Expand", found, sheet.fixed("Shape", like), shape=shape, lanes=like.lanes)
 
 
@@ -52,12 +52,12 @@ class _Writer:
         self.sheet, self.operands, self.shape = sheet, operands, shape
         self.done: dict[str, Operand] = {}
 
-    def whole(self, x: Tensor) -> bool:
+    def whole(self, x: Output) -> bool:
         """Return whether a tensor depends on an operand, not on constants alone."""
         return x.shape == self.shape
 
-    def node(self, operator: str, *operands: Operand, **more: Any) -> Tensor:
-        full = any(isinstance(x, Tensor) and self.whole(x) for x in operands)
+    def node(self, operator: str, *operands: Operand, **more: Any) -> Output:
+        full = any(isinstance(x, Output) and self.whole(x) for x in operands)
         return self.sheet.node(operator, *operands, shape=self.shape if full else (-1,), **more)
 
     def number(self, tree: ast.expr) -> Operand:
@@ -132,7 +132,7 @@ WRITTEN = {
 """Formulas that are shorter than the operations' own."""
 
 
-def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape) -> Tensor:
+def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape) -> Output:
     """Write an operation of the table for each number.
 
     At least one operand is a tensor with that `shape`; the others are such tensors or numbers.
@@ -144,7 +144,7 @@ def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape
             text = entry.value
         case _ if name in SAME:
             return sheet.node(SAME[name], *operands, shape=shape)
-        case _, Tensor() as a, float(alpha) if name in WITH_ALPHA:
+        case _, Output() as a, float(alpha) if name in WITH_ALPHA:
             return sheet.node(WITH_ALPHA[name], a, shape=shape, alpha=alpha)
         case "relu6", a:
             return sheet.node("Clip", a, 0.0, 6.0, shape=shape)
@@ -189,12 +189,12 @@ def operands_of(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Opera
             found.append(float(numbers[0]))
         else:
             found.append(places.take(column, shape) if block is None else sheet.weight(block))
-    if not any(isinstance(x, Tensor) for x in found):
+    if not any(isinstance(x, Output) for x in found):
         found[0] = places.take(columns[0], shape)
     return found, shape
 
 
-def _reduced(sheet: Sheet, places: Places, tape: Tape, code: str, rows: Sequence[int]) -> Tensor:
+def _reduced(sheet: Sheet, places: Places, tape: Tape, code: str, rows: Sequence[int]) -> Output:
     """Write the maximum of several numbers, or the mean over the samples."""
     columns = np.array([tape.nodes[row].args for row in rows], np.int64)
     if code == "batch_mean":
@@ -204,7 +204,7 @@ def _reduced(sheet: Sheet, places: Places, tape: Tape, code: str, rows: Sequence
     return sheet.node("ReduceMax", x, shape=(len(rows),), axes=(2,), keepdims=0)
 
 
-def _gathered(sheet: Sheet, places: Places, tape: Tape, rows: Sequence[int]) -> Tensor:
+def _gathered(sheet: Sheet, places: Places, tape: Tape, rows: Sequence[int]) -> Output:
     """Write parameters that numbers select, at ``number * step + first`` of a table as one row."""
     nodes = [tape.nodes[row] for row in rows]
     blocks, firsts = places.of_theta(np.array([node.index for node in nodes], np.int64))
@@ -224,11 +224,11 @@ def _gathered(sheet: Sheet, places: Places, tape: Tape, rows: Sequence[int]) -> 
     return sheet.node("Gather", joined, sheet.integers(np.argsort(back)), shape=(len(rows),), axis=1)
 
 
-def _total(sheet: Sheet, places: Places, tape: Tape, row: int) -> Tensor:
+def _total(sheet: Sheet, places: Places, tape: Tape, row: int) -> Output:
     """Write the sum of parameters, of their squares or of their absolute values."""
     node = tape.nodes[row]
     index = np.arange(node.index, node.index + int(node.number))
-    x: Tensor = places.gather(*places.of_theta(index), index.shape)
+    x: Output = places.gather(*places.of_theta(index), index.shape)
     how = node.code.removeprefix("total ")
     if how != "identity":
         x = operation(sheet, how, [x], x.shape)

@@ -22,7 +22,7 @@ Known = Mapping[Block, tuple[str, NDArray[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class Output:
     """The output of a node."""
 
     name: str
@@ -30,7 +30,7 @@ class Tensor:
     lanes: bool = True  # axis 0 has the N samples; otherwise length 1, the same for all
 
 
-Operand = Tensor | str | float
+Operand = Output | str | float
 """A tensor; the name of one without an axis of samples (a weight, a shape); or a number."""
 
 
@@ -40,7 +40,7 @@ class Sheet:
     def __init__(self, known: Known, dtype: str, last: bool = False) -> None:
         self.known, self.dtype, self.last = known, np.dtype(dtype), last
         self.exact = last and self.dtype == np.float64  # no number of a training step is rounded to float32
-        self.numbered = 0 if last else 1  # the first axis of a sample's own, as in `Tensor.shape`
+        self.numbered = 0 if last else 1  # the first axis of a sample's own, as in `Output.shape`
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = {}  # the used weights; other constants are `Constant` nodes
         self.scope = ""  # module whose nodes are being written: the start of their names
@@ -70,9 +70,9 @@ class Sheet:
         self.taken.add(name)
         return name
 
-    def input(self, name: str, shape: Shape) -> Tensor:
+    def input(self, name: str, shape: Shape) -> Output:
         """Add an input; axis 0 of the first one gives the number of samples."""
-        tensor = Tensor(self.named(name), shape)
+        tensor = Output(self.named(name), shape)
         self.first = self.first or tensor.name
         return tensor
 
@@ -106,11 +106,11 @@ class Sheet:
 
     # ---- nodes
 
-    def node(self, operator: str, *operands: Operand, shape: Shape, lanes: bool | None = None, **more: Any) -> Tensor:
+    def node(self, operator: str, *operands: Operand, shape: Shape, lanes: bool | None = None, **more: Any) -> Output:
         """Add a node and return its output."""
         if lanes is None:
-            lanes = any(isinstance(x, Tensor) and x.lanes for x in operands)
-        return Tensor(self.fixed(operator, *operands, **more), shape, lanes)
+            lanes = any(isinstance(x, Output) and x.lanes for x in operands)
+        return Output(self.fixed(operator, *operands, **more), shape, lanes)
 
     def fixed(self, operator: str, *operands: Operand, **more: Any) -> str:
         """Add a node without an axis of samples, such as the transpose of a weight; return the name of its output."""
@@ -124,11 +124,11 @@ class Sheet:
         return outputs
 
     def _name(self, operand: Operand) -> str:
-        if isinstance(operand, Tensor):
+        if isinstance(operand, Output):
             return operand.name
         return operand if isinstance(operand, str) else self.numbers(operand)
 
-    def reshaped(self, x: Tensor, shape: Shape) -> Tensor:
+    def reshaped(self, x: Output, shape: Shape) -> Output:
         """Return the same numbers of each sample, in C order, in another shape."""
         if x.shape == shape:
             return x
@@ -141,11 +141,11 @@ class Sheet:
         """Return the transpose of a weight matrix."""
         return self.cached(("turned", weight), lambda: self.fixed("Transpose", weight, perm=(1, 0)))
 
-    def flat(self, block: Block) -> Tensor:
+    def flat(self, block: Block) -> Output:
         """Return a weight as a row, the same for every sample."""
         name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
         row = self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides))
-        return Tensor(row, (block.size,), lanes=False)
+        return Output(row, (block.size,), lanes=False)
 
     def sided(self, shape: Shape, samples: int) -> Shape:
         """Return a shape with the axis of the samples."""
@@ -164,7 +164,7 @@ class Sheet:
         """ONNX's number of the file's dtype."""
         return FLOAT if self.dtype.itemsize == 4 else DOUBLE
 
-    def spread(self, x: Tensor) -> Tensor:
+    def spread(self, x: Output) -> Output:
         """Repeat a tensor that is the same for all samples once per sample."""
         if x.lanes:
             return x
@@ -174,7 +174,7 @@ class Sheet:
         key = ("spread", x.name, x.shape, many)
         return self.cached(key, lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
 
-    def ids(self, x: Tensor) -> Tensor:
+    def ids(self, x: Output) -> Output:
         """Return the numbers as int64; an int64 input is returned unchanged."""
         if x.name in self.whole:
             return x

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...scalar.store import Block
 from ...tape import Node, Tape
 from ...tape.tape import terms_of
-from .sheet import Operand, Shape, Sheet, Tensor
+from .sheet import Operand, Output, Shape, Sheet
 
 Rows = NDArray[np.int64]
 
@@ -34,10 +34,10 @@ class Places:
     def __init__(self, sheet: Sheet, blocks: Sequence[Block], count: int) -> None:
         self.sheet, self.blocks = sheet, blocks
         self.starts = np.array([0, *accumulate(block.size for block in blocks)], np.int64)
-        self.tensors: list[Tensor | Block] = list(blocks)
+        self.tensors: list[Output | Block] = list(blocks)
         self.tensor: Rows = np.full(count, -1)
         self.index: Rows = np.zeros(count, np.int64)
-        self._done: dict[Any, Tensor] = {}
+        self._done: dict[Any, Output] = {}
         self.number: NDArray[np.float64] = np.zeros(count)
 
     @classmethod
@@ -51,7 +51,7 @@ class Places:
                 found.tensor[row], found.index[row] = (int(x) for x in found.of_theta(np.array(node.index)))
         return found
 
-    def place_rows(self, rows: Rows, tensor: Tensor, places: Rows | None = None) -> None:
+    def place_rows(self, rows: Rows, tensor: Output, places: Rows | None = None) -> None:
         """Set the place of rows: a tensor, from its start or at the given `places`."""
         self.tensor[rows] = len(self.tensors)
         self.index[rows] = np.arange(len(rows)) if places is None else places
@@ -66,11 +66,11 @@ class Places:
         """Return which of the rows are constants."""
         return np.asarray(self.tensor[rows] == CONSTANT)
 
-    def whole_tensor(self, rows: Rows) -> Tensor | None:
+    def whole_tensor(self, rows: Rows) -> Output | None:
         """Return the tensor that equals the rows, complete and in order, or None."""
         number = int(self.tensor[rows[0]])
         found = self.tensors[number] if number >= 0 else None
-        if not isinstance(found, Tensor) or not (self.tensor[rows] == number).all():
+        if not isinstance(found, Output) or not (self.tensor[rows] == number).all():
             return None
         return found if np.array_equal(self.index[rows], np.arange(prod(found.shape))) else None
 
@@ -98,32 +98,32 @@ class Places:
         single = block.size == 1 and self.sheet.known[block][1].ndim <= len(shape)
         return block if single else self.parameter(tensors, self.index[rows], shape)
 
-    def take(self, rows: Rows, shape: Shape) -> Tensor:
+    def take(self, rows: Rows, shape: Shape) -> Output:
         """Return a tensor of the numbers of these rows."""
         return self.gather(self.tensor[rows], self.index[rows], shape, self.number[rows])
 
-    def gather(self, tensors: Rows, index: Rows, shape: Shape, numbers: Any = 0.0) -> Tensor:
+    def gather(self, tensors: Rows, index: Rows, shape: Shape, numbers: Any = 0.0) -> Output:
         """Return a tensor of numbers at these indices of these tensors; `CONSTANT` takes them from `numbers`."""
         constant = tensors == CONSTANT
         if constant.all():
             array = np.reshape(np.broadcast_to(numbers, index.shape), self.sheet.sided(shape, 1))
-            return Tensor(self.sheet.numbers(array), shape, lanes=False)
+            return Output(self.sheet.numbers(array), shape, lanes=False)
         if constant.any():
             different, inverse = np.unique(numbers[constant], return_inverse=True)
             column = different.reshape(self.sheet.sided(different.shape, 1))
-            made = Tensor(self.sheet.numbers(column), different.shape, lanes=False)
+            made = Output(self.sheet.numbers(column), different.shape, lanes=False)
             tensors, index = tensors.copy(), index.copy()
             tensors[constant], index[constant] = len(self.tensors), inverse
             self.tensors.append(made)
         return self._joined(tensors, index, shape)
 
-    def _joined(self, tensors: Rows, index: Rows, shape: Shape) -> Tensor:
+    def _joined(self, tensors: Rows, index: Rows, shape: Shape) -> Output:
         key = (blake2b(tensors.tobytes() + index.tobytes()).digest(), shape)
         if key not in self._done:
             self._done[key] = self._put_together(tensors, index, shape)
         return self._done[key]
 
-    def _put_together(self, tensors: Rows, index: Rows, shape: Shape) -> Tensor:
+    def _put_together(self, tensors: Rows, index: Rows, shape: Shape) -> Output:
         first = np.sort(np.unique(tensors, return_index=True)[1])
         parts = {int(t): self._tensor(int(t)) for t in tensors[first]}
         if len(parts) == 1:
@@ -143,21 +143,21 @@ class Places:
         places = self.sheet.integers((index + offset).reshape(shape))
         return self.sheet.node("Gather", self._concat(flats), places, shape=shape, axis=self.sheet.numbered)
 
-    def _tensor(self, number: int) -> Tensor:
+    def _tensor(self, number: int) -> Output:
         found = self.tensors[number]
         return self.sheet.flat(found) if isinstance(found, Block) else found
 
-    def _flat(self, x: Tensor) -> Tensor:
+    def _flat(self, x: Output) -> Output:
         return self.sheet.reshaped(x, (prod(x.shape),))
 
-    def _slice(self, x: Tensor, start: int, count: int) -> Tensor:
+    def _slice(self, x: Output, start: int, count: int) -> Output:
         x = self._flat(x)
         if x.shape == (count,):
             return x
         ends = (self.sheet.integers([n]) for n in (start, start + count, self.sheet.numbered))
         return self.sheet.node("Slice", x, *ends, shape=(count,))
 
-    def _concat(self, parts: tuple[Tensor, ...]) -> Tensor:
+    def _concat(self, parts: tuple[Output, ...]) -> Output:
         if len(parts) == 1:
             return parts[0]
         key = ("concat", *(part.name for part in parts))
@@ -245,7 +245,7 @@ def _single_sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
         whole = np.full(shape, weights[0])  # without a term, any number will do
         whole[there] = weights
         same = (weights == weights[0]).all()
-        factor = float(weights[0]) if same else Tensor(sheet.numbers(whole[None]), shape, lanes=False)
+        factor = float(weights[0]) if same else Output(sheet.numbers(whole[None]), shape, lanes=False)
     elif np.array_equal(weights, inputs) and terms[0].kind == "row":
         factor = x
     elif terms[0].kind == "row":
@@ -259,7 +259,7 @@ def _single_sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
     places.place_rows(rows, made if bias is None else sheet.node("Add", made, bias, shape=(count,)))
 
 
-def _filled(places: Places, there: Any, tensors: Rows, index: Rows, numbers: Any = 0.0) -> Tensor:
+def _filled(places: Places, there: Any, tensors: Rows, index: Rows, numbers: Any = 0.0) -> Output:
     """Return a tensor with numbers where `there` is set, row by row, and 0 elsewhere."""
     where = np.full(there.shape, CONSTANT), np.zeros(there.shape, np.int64), np.zeros(there.shape)
     for whole, part in zip(where, (tensors, index, numbers), strict=True):

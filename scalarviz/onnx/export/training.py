@@ -23,7 +23,7 @@ from ...tape import Instruction, Program
 from ..graph import Node
 from .module import Ends, encoded
 from .operations import formula, operands_of, operation
-from .sheet import BOOL, DOUBLE, Known, Operand, Shape, Sheet, Tensor
+from .sheet import BOOL, DOUBLE, Known, Operand, Output, Shape, Sheet
 from .sums import CONSTANT, Places, Rows
 
 NEW = "new."  # prefix of a weight after the step: ``new.0.weight``
@@ -39,9 +39,9 @@ class GradientFlow(Places):
         self.tensor[:n], self.index[:n] = self.of_theta(np.arange(n))
         self.wanted = np.asarray(wanted, bool)
         # by tensor: gradients, which of their rows flow to it, and to which of its indices
-        self.flowing: dict[int, list[tuple[Tensor, Rows, Rows]]] = defaultdict(list)
+        self.flowing: dict[int, list[tuple[Output, Rows, Rows]]] = defaultdict(list)
 
-    def values_at(self, rows: Any) -> Tensor:
+    def values_at(self, rows: Any) -> Output:
         """Return the numbers of these rows, in their shape."""
         rows = np.asarray(rows)
         return self.take(rows.ravel(), rows.shape)
@@ -50,7 +50,7 @@ class GradientFlow(Places):
         """Return the name of these parameters, in their shape without samples."""
         return self.matrix(self.tensor[rows.ravel()], self.index[rows.ravel()], rows.shape)
 
-    def add(self, rows: Rows, x: Tensor) -> None:
+    def add(self, rows: Rows, x: Output) -> None:
         """Add a gradient with the shape of `rows` to them."""
         rows = rows.ravel()
         numbers = np.where(self.wanted[rows], self.tensor[rows], CONSTANT)
@@ -61,7 +61,7 @@ class GradientFlow(Places):
                 flat = self.sheet.node("ReduceSum", flat, last, shape=rows.shape, lanes=False, keepdims=1)
             self.flowing[number].append((flat, there, self.index[rows[there]]))
 
-    def gradient(self, number: int) -> Tensor | None:
+    def gradient(self, number: int) -> Output | None:
         """Return the sum of all gradients of a tensor, row by row; None without any."""
         sheet, target, parts = self.sheet, self._tensor(number), self.flowing[number]
         if not parts:
@@ -97,7 +97,7 @@ class Pass:
         for i in program.instructions:
             rows.place_rows(np.arange(i.dst, i.dst + i.count), self._forward(i))
 
-    def outputs(self) -> Tensor:
+    def outputs(self) -> Output:
         """Return the results of the program."""
         return self.rows.values_at(self.program.outputs)
 
@@ -109,23 +109,23 @@ class Pass:
                 if (upstream := self.rows.gradient(number)) is not None:
                     self._backward(i, self.rows.tensors[number], upstream)  # type: ignore[arg-type]
 
-    def _flat(self, x: Tensor, rows: int) -> Tensor:
+    def _flat(self, x: Output, rows: int) -> Output:
         """Return `x` as `rows` rows; positions are merged with the samples."""
         if x.shape == (rows,):
             return x
         name = self.sheet.cached(("flat", x.name, rows), lambda: self._shaped(x.name, (rows, -1)))
-        return Tensor(name, (rows,), x.lanes)
+        return Output(name, (rows,), x.lanes)
 
     def _shaped(self, name: str, shape: Shape) -> str:
         return self.sheet.fixed("Reshape", name, self.sheet.integers(shape))
 
     def _to_theta(self, places: Rows, gradient: str) -> None:
         """Add a matrix without samples to the gradients of parameters."""
-        self.theta.add(places, Tensor(self._shaped(gradient, (places.size, 1)), (places.size,), lanes=False))
+        self.theta.add(places, Output(self._shaped(gradient, (places.size, 1)), (places.size,), lanes=False))
 
     # ---- operands of each kind of instruction
 
-    def _layer(self, i: Instruction) -> tuple[Rows, str, Rows, Tensor, Rows]:
+    def _layer(self, i: Instruction) -> tuple[Rows, str, Rows, Output, Rows]:
         """Return places of the matrix (outputs, n), its name, rows (n, positions), their numbers, the bias's places."""
         outputs, n = len(i.weights), i.args.shape[1]
         span = i.weights[0] + np.arange(outputs * n).reshape(outputs, n)
@@ -133,16 +133,17 @@ class Pass:
         matrix = self.theta.matrix_at(span)
         return span, matrix, rows, self._flat(self.rows.values_at(rows), n), i.bias + np.arange(outputs)
 
-    def _factors(self, i: Instruction) -> tuple[Rows, Tensor, GradientFlow | None, Rows]:
+    def _factors(self, i: Instruction) -> tuple[Rows, Output, GradientFlow | None, Rows]:
         """Return the rows (sums, n) of a sum, their factors, and the parameters or rows of the factors."""
         shape = i.count, i.terms
         if i.kind == "weighted":
-            return i.args, Tensor(self.sheet.numbers(i.numbers[None, :, None]), (1, i.terms), lanes=False), None, i.args
+            taken = Output(self.sheet.numbers(i.numbers[None, :, None]), (1, i.terms), lanes=False)
+            return i.args, taken, None, i.args
         source, others = (self.theta, i.weights) if i.kind == "dot" else (self.rows, i.args[1])
         others = others.reshape(shape)
         return (i.args if i.kind == "dot" else i.args[0].reshape(shape)), source.values_at(others), source, others
 
-    def _table(self, i: Instruction) -> tuple[Rows, Tensor]:
+    def _table(self, i: Instruction) -> tuple[Rows, Output]:
         """Return the places (entries, numbers) of the parameters that a gather may read, and the selecting numbers."""
         assert i.table is not None
         ids = self.sheet.ids(self.rows.values_at(i.args[0]))
@@ -150,7 +151,7 @@ class Pass:
 
     # ---- forward
 
-    def _forward(self, i: Instruction) -> Tensor:
+    def _forward(self, i: Instruction) -> Output:
         sheet, rows, shape = self.sheet, self.rows, (i.count,)
         match i.kind:
             case "op":
@@ -173,7 +174,7 @@ class Pass:
                 places, ids = self._table(i)
                 found = sheet.fixed("Gather", self.theta.matrix_at(places), ids, axis=0)
                 turned = sheet.fixed("Transpose", found, perm=(0, 2, 1))
-                return Tensor(self._shaped(turned, (i.count, -1)), shape, ids.lanes)
+                return Output(self._shaped(turned, (i.count, -1)), shape, ids.lanes)
             case "batch_mean":
                 x = rows.values_at(i.args[0])
                 return sheet.node("ReduceMean", x, shape=shape, lanes=False, axes=(-1,), keepdims=1)
@@ -191,7 +192,7 @@ class Pass:
 
     # ---- backward
 
-    def _backward(self, i: Instruction, made: Tensor, up: Tensor) -> None:
+    def _backward(self, i: Instruction, made: Output, up: Output) -> None:
         sheet, rows = self.sheet, self.rows
         match i.kind:
             case "op":
@@ -207,10 +208,10 @@ class Pass:
                 part = self._flat(up, len(bias))
                 self._to_theta(span, sheet.fixed("Gemm", part, x, transB=1))
                 if i.bias >= 0:
-                    self.theta.add(bias, Tensor(part.name, bias.shape))
+                    self.theta.add(bias, Output(part.name, bias.shape))
                 if rows.wanted[args].any():
                     back = sheet.fixed("Gemm", matrix, part, transA=1)
-                    rows.add(args, Tensor(self._shaped(back, (args.size, -1)), (args.size,), up.lanes))
+                    rows.add(args, Output(self._shaped(back, (args.size, -1)), (args.size,), up.lanes))
             case "max":
                 x = rows.values_at(i.args)
                 first = sheet.node("ArgMax", x, shape=(i.count, 1), axis=1, keepdims=1)
@@ -274,13 +275,13 @@ class TrainingStep:
         if first is not None:
             theta.place_rows(plan.n_parameters + np.arange(plan.n_derived), first.outputs())
         body, end, scale = Pass(sheet, plan.body, theta, data), np.array([plan.body.loss]), self.scale(data)
-        body.rows.add(end, sheet.spread(Tensor(scale, (1,), lanes=False)))
+        body.rows.add(end, sheet.spread(Output(scale, (1,), lanes=False)))
         losses = sheet.fixed("ReduceSum", sheet.spread(body.rows.values_at(end)), keepdims=0)
         body.backward()
         if first is not None and (flowing := theta.gradient(len(theta.tensors) - 1)) is not None:
             first.rows.add(first.program.outputs, flowing)
             first.backward()
-        found = [theta.gradient(k) or Tensor(sheet.numbers(np.zeros(theta.blocks[k].size)), ()) for k in own]
+        found = [theta.gradient(k) or Output(sheet.numbers(np.zeros(theta.blocks[k].size)), ()) for k in own]
         now, gradients = [self.row([names[k] for k in own]), *map(self.row, kept)], self.row([x.name for x in found])
         t = sheet.fixed("Add", step, sheet.integers(1))
         after = self.updated(now, gradients, self.hyper(rate, np.size(lr), t, now[0], gradients))
@@ -308,10 +309,10 @@ class TrainingStep:
             self.sheet.constants[name] = np.array(start, kind).reshape(shape)
         return name
 
-    def row(self, tensors: Sequence[str]) -> Tensor:
+    def row(self, tensors: Sequence[str]) -> Output:
         """Return tensors joined to a row; its samples are their numbers."""
         flat = [self.sheet.fixed("Reshape", name, self.sheet.integers((1, -1))) for name in tensors]
-        return Tensor(flat[0] if len(flat) == 1 else self.sheet.fixed("Concat", *flat, axis=1), (1,))
+        return Output(flat[0] if len(flat) == 1 else self.sheet.fixed("Concat", *flat, axis=1), (1,))
 
     def data(self, samples: Sequence[Ends]) -> GradientFlow:
         """Return the samples, with the features that depend on them alone."""
@@ -320,7 +321,7 @@ class TrainingStep:
         for sample, size in zip(samples, (plan.n_inputs, plan.n_targets), strict=True):
             flat = sheet.fixed("Flatten", self.given(*sample), axis=1)
             turned = sheet.fixed("Transpose", sheet.fixed("Cast", flat, to=sheet.dtype_code), perm=(1, 0))
-            found.place_rows(np.arange(first, first + size), Tensor(turned, (size,)))
+            found.place_rows(np.arange(first, first + size), Output(turned, (size,)))
             first += size
         sheet.first = self.inputs[-2][0]
         if plan.encode is not None:
@@ -343,11 +344,11 @@ class TrainingStep:
         share: Operand = 1.0
         if loss.weight is not None:  # for each sample, the weight of its class
             known = formula(sheet, "where(t == i, 0, t)", {"t": classes, "i": ignored}, (1,))
-            share = Tensor(sheet.fixed("Gather", sheet.numbers(loss.weight), sheet.ids(known)), (1,))
+            share = Output(sheet.fixed("Gather", sheet.numbers(loss.weight), sheet.ids(known)), (1,))
         shares = formula(sheet, "where(t == i, 0, s)", {"t": classes, "i": ignored, "s": share}, (1,))
         return sheet.fixed("Div", 1.0, sheet.fixed("ReduceSum", shares))
 
-    def hyper(self, lr: str, rates: int, t: str, weights: Tensor, gradients: Tensor) -> GradientFlow:
+    def hyper(self, lr: str, rates: int, t: str, weights: Output, gradients: Output) -> GradientFlow:
         """Return the parameters of the optimiser's rule: rates, step number, limit of the gradient, derived ones.
 
         As in a run they are computed in float64: ``1 - beta2**t`` loses four digits in float32.
@@ -359,7 +360,7 @@ class TrainingStep:
         wide.tensor[:] = CONSTANT  # the limit of the gradient is not known yet
         for own, name in (([0, *range(n - rates + 1, n)], lr), ([1], t)):
             column = sheet.fixed("Reshape", sheet.fixed("Cast", name, to=DOUBLE), sheet.integers((-1, 1)))
-            wide.place_rows(np.array(own), Tensor(column, (len(own),), lanes=False))
+            wide.place_rows(np.array(own), Output(column, (len(own),), lanes=False))
         if update.prologue is not None:
             wide.place_rows(places[n:], Pass(sheet, update.prologue, wide, GradientFlow(sheet)).outputs())
         found, sheet.dtype = wide.values_at(places), real
@@ -368,19 +369,19 @@ class TrainingStep:
             narrow.place_rows(places[2:3], self.factor(weights, gradients))
         return narrow
 
-    def factor(self, weights: Tensor, gradients: Tensor) -> Tensor:
+    def factor(self, weights: Output, gradients: Output) -> Output:
         """Return the factor that limits the length of the gradient."""
         sheet, limits, trained = self.sheet, self.problem.limits, self.problem.trained[: self.problem.n_weights]
         text = f"where(t > 0, g + {limits.l1!r} * (where(w > 0, 1, 0) - where(w < 0, 1, 0)) + {2 * limits.l2!r} * w, 0)"
-        given = {"t": Tensor(sheet.numbers(trained[None]), (1,)), "g": gradients, "w": weights}
+        given = {"t": Output(sheet.numbers(trained[None]), (1,)), "g": gradients, "w": weights}
         length = sheet.fixed("ReduceL2", formula(sheet, text, given, (1,)), keepdims=1)
         share = sheet.fixed("Div", float(limits.clip_norm or 0.0), sheet.fixed("Add", length, self.tiny))
-        return Tensor(sheet.fixed("Min", 1.0, share), (1,), lanes=False)
+        return Output(sheet.fixed("Min", 1.0, share), (1,), lanes=False)
 
-    def updated(self, now: Sequence[Tensor], gradients: Tensor, hyper: GradientFlow) -> list[GradientFlow]:
+    def updated(self, now: Sequence[Output], gradients: Output, hyper: GradientFlow) -> list[GradientFlow]:
         """Return all numbers after the step, then the optimiser's arrays."""
         sheet, n, trained = self.sheet, self.problem.n_weights, self.problem.trained[: self.problem.n_weights]
-        columns = (Tensor(sheet.numbers(column[None, :n]), (1,)) for column in self.problem.columns)
+        columns = (Output(sheet.numbers(column[None, :n]), (1,)) for column in self.problem.columns)
         inputs = [now[0], gradients, *now[1:], *columns]
         given = GradientFlow(sheet, np.zeros(len(inputs), bool))
         for k, x in enumerate(inputs):
@@ -393,7 +394,7 @@ class TrainingStep:
                 new = sheet.fixed("Where", sheet.fixed("Cast", sheet.numbers(trained[None]), to=BOOL), new, old)
             found.append(GradientFlow(sheet, np.zeros(len(self.problem.trained), bool), [*sheet.known]))
             column = sheet.fixed("Reshape", new, sheet.integers((n, 1)))
-            found[-1].place_rows(np.arange(n), Tensor(column, (n,), lanes=False))
+            found[-1].place_rows(np.arange(n), Output(column, (n,), lanes=False))
         sheet.first = first
         return found
 

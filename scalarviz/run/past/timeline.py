@@ -34,7 +34,8 @@ class Timeline:
     """The past of one run: all kept lines, the oldest first, and the current one.
 
     `revision` changes whenever the past does, except by new steps. `destination` says where the run is going at this
-    moment; empty while it stands.
+    moment; empty while it stands. It is one concept: each way back ends
+    in a line, a place on it, and a replay to there.
     """
 
     def __init__(self, traveller: Traveller, training: Training) -> None:

@@ -38,7 +38,10 @@ MORE, NEXT = "more panels", "next sample"  # spots: the line that turns the colu
 
 
 class SidePanels:
-    """The panels of one subject; `place` sets their boxes, `update` draws them for a frame."""
+    """The panels of one subject; `place` sets their boxes, `update` draws them for a frame.
+
+    It is one concept: which panel stands where now. What a panel shows is its drawer's.
+    """
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
         self.ground = Ground(subject, theme, hints)  # state shared by the drawers

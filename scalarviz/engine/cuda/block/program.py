@@ -35,7 +35,7 @@ TABLE_WIDTH = 7
 
 
 @dataclass(frozen=True)
-class Line:
+class Task:
     """A call, and the rows that it reads and writes: of values forward, of adjoints backward."""
 
     call: Call
@@ -43,18 +43,18 @@ class Line:
     writes: frozenset[int]
 
 
-def plain_lines(program: Program, encoded: Encoded) -> tuple[list[Line], list[Line]]:
+def plain_lines(program: Program, encoded: Encoded) -> tuple[list[Task], list[Task]]:
     """The calls of a program that is encoded in the plain form, forward and backward."""
     by_row = {i.dst: i for i in program.instructions}
     forward, backward = [], []
     for call in encoded.forward:
         i = by_row[given(call)["dst"]]
-        forward.append(Line(call, _rows(i.args.ravel()), _rows(range(i.dst, i.dst + i.count))))
+        forward.append(Task(call, _rows(i.args.ravel()), _rows(range(i.dst, i.dst + i.count))))
     for call in encoded.backward:
         numbers = given(call)
         i, at = by_row[numbers["dst"]], numbers["at"]
         targets = (-1 - row if row < 0 else row for row in encoded.pool[at : at + numbers["targets"]])
-        backward.append(Line(call, _rows(range(i.dst, i.dst + i.count)), _rows(targets)))
+        backward.append(Task(call, _rows(range(i.dst, i.dst + i.count)), _rows(targets)))
     return forward, backward
 
 
@@ -68,7 +68,7 @@ def _rows(rows: Iterable[int]) -> frozenset[int]:
     return frozenset(int(row) for row in rows)
 
 
-def numbered(lines: Sequence[Line], kinds: tuple[str, ...], written: Iterable[int] = ()) -> NDArray[np.int32]:
+def numbered(lines: Sequence[Task], kinds: tuple[str, ...], written: Iterable[int] = ()) -> NDArray[np.int32]:
     """The lines, shape (lines, WIDTH); some rows are `written` and the threads have not met since."""
     found = np.zeros((len(lines), WIDTH), np.int32)
     for row, line, waits in zip(found, lines, _waits(lines, written), strict=True):
@@ -78,7 +78,7 @@ def numbered(lines: Sequence[Line], kinds: tuple[str, ...], written: Iterable[in
     return found
 
 
-def _waits(lines: Sequence[Line], before: Iterable[int]) -> list[bool]:
+def _waits(lines: Sequence[Task], before: Iterable[int]) -> list[bool]:
     """Whether a line uses what was written, or writes what was read, since all threads met last."""
     read, written = set[int](), {int(row) for row in before}
     found = []
@@ -150,7 +150,7 @@ def _alone(encoded: Encoded, parameters: list[int], rows: range) -> bool:
     return bool(np.isin(encoded.adjoint_rows[encoded.first[parameters]], rows).all())
 
 
-def tiled(encoded: Encoded, lines: list[Line], found: list[Layer]) -> list[Line]:
+def tiled(encoded: Encoded, lines: list[Task], found: list[Layer]) -> list[Task]:
     """Lines, forward or backward, with those of these layers in tiles."""
     by_row = {layer.dst: layer for layer in found}
     return [replace(line, call=_call(line.call, by_row, encoded.pool)) for line in lines]
@@ -373,7 +373,7 @@ def joined(head: list[int], parts: list[Array]) -> Array:
     return np.concatenate([np.array([*head, *places], np.int32), *(part.ravel() for part in parts)])
 
 
-def kinds(*machines: tuple[list[Line], list[Line]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def kinds(*machines: tuple[list[Task], list[Task]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the kernels that occur in several programs, forward and backward; a line names one by its place."""
     forward, backward = ({line.call.kernel for ways in machines for line in ways[way]} for way in (0, 1))
     return tuple(sorted(forward)), tuple(sorted(backward))

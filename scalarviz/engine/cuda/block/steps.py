@@ -16,12 +16,12 @@ from .... import rng
 from ....tape import Program
 from ...problem import Problem
 from ..catalog import written
-from ..device import Buffer, Device, Launch, Recorded, State
+from ..device import Buffer, Device, Launch, Repeatable, State
 from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
 from ..source import update_source
 from ..steps import Steps
-from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Line, form_of, joined, kinds, numbered, plain_lines
+from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Task, form_of, joined, kinds, numbered, plain_lines
 from .text import of_layers, order_source, rows_source, update_function, walk_source
 
 HEAD = (
@@ -339,8 +339,8 @@ class LonelySteps(BlockSteps):
         return Machine(program, self.device, self.dtype, 1, plain, seeds)
 
     def _prologue_table(
-        self, made: Machine, ways: tuple[list[Line], list[Line]], forward: tuple[str, ...], backward: tuple[str, ...]
-    ) -> Buffer:  # fmt: skip
+        self, made: Machine, ways: tuple[list[Task], list[Task]], forward: tuple[str, ...], backward: tuple[str, ...]
+    ) -> Buffer:
 
         program, encoded, plan = made.program, made.encoded, self.problem.plan
         values = self.form.prologue_at // self.dtype.itemsize
@@ -371,15 +371,15 @@ class LonelySteps(BlockSteps):
         """Steps, with the update."""
         return self._all(updates=True)
 
-    def recorded(self, launches: Sequence[Launch]) -> Recorded:
+    def recorded(self, launches: Sequence[Launch]) -> Repeatable:
         """A launch that is told how many steps it does."""
         return _Counted(self.device, self.device.record(launches), self.count)
 
 
 class _Counted:
-    """See :class:`~scalarviz.engine.cuda.device.Recorded`: one launch, whatever the number."""
+    """See :class:`~scalarviz.engine.cuda.device.Repeatable`: one launch, whatever the number."""
 
-    def __init__(self, device: Device, launch: Recorded, count: Buffer) -> None:
+    def __init__(self, device: Device, launch: Repeatable, count: Buffer) -> None:
         self.device, self.launch, self.count = device, launch, count
 
     def run(self, times: int = 1) -> None:
