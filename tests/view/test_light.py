@@ -149,7 +149,7 @@ def test_what_comes_back_into_a_row_has_the_hue_of_its_delta(step, phase):
     if wires is None:
         return  # too many cubes for links
     running, cmap = wires[1]._replace(up=False, x=np.full_like(wires[1].x, np.nan)), step.bench.colouring.cmap
-    deltas = step.walk.opened.joined[told.layer.name]
+    deltas = step.walk.opened.delta_sums[told.layer.name]
     assert running.delta == pytest.approx(deltas)
     for row, delta in enumerate(deltas):
         numbers = np.where(np.arange(len(deltas))[:, None] == row, running.numbers, np.nan)
@@ -369,7 +369,7 @@ def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_th
         lit = sorted(name for name, tensor in spans.items() if not np.isnan(tensor.of(passed)).any())
         assert lit == readers[step.stage]
         if step.stage == "layers.0.up":  # what is behind ReLU: its delta is that of the sum, or 0
-            calls = [row for name, row in walk.opened.joined.items() if name.startswith("layers.0.up") and row.any()]
+            calls = [row for name, row in walk.opened.delta_sums.items() if name.startswith("layers.0.up") and row.any()]
             through = spans["layers.0.down"].of(passed).sum(axis=0)
             assert calls[-1][calls[-1] != 0] == pytest.approx(through[calls[-1] != 0], rel=1e-9)
     assert found == {*readers}
@@ -402,7 +402,7 @@ def test_numbers_stay_in_backward_and_deltas_stand_beside_them(step):
     for name, row in walk_rows(step).items():
         np.testing.assert_array_equal(before[name], row)
     assert told.phase > LOSS
-    every = [np.asarray(row) for row in step.walk.opened.joined.values()]
+    every = [np.asarray(row) for row in step.walk.opened.delta_sums.values()]
     assert all(any(np.array_equal(row, one, equal_nan=True) for one in every) for row in deltas.values())
 
 
@@ -504,7 +504,7 @@ def test_a_delta_that_comes_back_in_several_ways_is_their_sum_as_printed(step):
     back = [now for now in step.walk.steps if now.phase == "backward" and "residual" in now.formula]
     assert [now.formula for now in back] == ["residual sum + (δ − y · mean δy) / √mean"] * 2
     for now in back:
-        read = [own for name in (now.stage, *now.other_calls) if (own := step.walk.opened.joined[name]).any()]
+        read = [own for name in (now.stage, *now.other_calls) if (own := step.walk.opened.delta_sums[name]).any()]
         assert not len(now.units) or now.value == read[-1][now.column]
 
 
@@ -599,7 +599,7 @@ def test_what_comes_back_by_a_name_is_the_slope_along_it(step):
     """
     opened = step.walk.opened
     through, stream, entry = (now for now in step.walk.steps if now.op in ("rms", "sum and rms"))
-    values, at, deltas = opened.values, entry.column, opened.joined
+    values, at, deltas = opened.values, entry.column, opened.delta_sums
     matrix = {t.name.removesuffix(".weight"): t.of(values) for t in opened.tensors if len(t.shape) == 2}
 
     def normed(x):
@@ -848,7 +848,7 @@ def test_what_is_struck_out_stays_dark_forward_and_back(pictures):
     rows = step.walk.opened.rows
     struck = (rows[stage.name][:, 0] == 0) & (rows[stage.sources[0]][:, 0] != 0)
     assert 0 < struck.sum() < len(struck)
-    assert np.abs(step.walk.opened.joined[stage.name][struck]).max() > 0  # what would come, were they not
+    assert np.abs(step.walk.opened.delta_sums[stage.name][struck]).max() > 0  # what would come, were they not
     told = step.stand(step.last_of(FORWARD))
     assert (told.frame.activations[stage.name][struck] == 0).all()
     step.stand(step.last_of(BACKWARD))
