@@ -373,8 +373,8 @@ def column(numbers: Sequence[float], others: float, total: float, *, more: bool,
     The largest number has about so many `digits`.
     """
     if not all(math.isfinite(x) for x in (*numbers, others, total)):
-        rest, whole = significant(others, DIGITS).text, significant(total, DIGITS).text
-        return Column(tuple(significant(x, DIGITS).text for x in numbers), rest, whole, total, None)
+        *texts, left, joined = (significant(x, DIGITS).text for x in (*numbers, others, total))
+        return Column(tuple(texts), left, joined, total, None)
     largest = max((abs(x) for x in (*numbers, total)), default=0.0)
     order = math.floor(math.log10(largest)) if largest > 0 else 0
     usual, least = digits - 1 - order, min(0, WHOLE - order)
