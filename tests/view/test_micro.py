@@ -450,10 +450,11 @@ def test_in_a_column_no_line_of_a_sentence_is_cramped_cut_or_below_its_place(rul
     subject = subject_of(scene_of(run_of(4, rule=rule)))
     walk = Walk(opened_step(subject, alone=False), subject, subject.frame())
     for at in range(1, len(walk) + 1):
-        drawn = sentence((0.0, 0.0, 304.0, TALL), DARK, walk.micro_step_at(at).sentence).texts
-        rows = sorted({round(text.y, 3): text.size for text in drawn}.items())
-        assert all(low - high >= 1.3 * 13 for (high, _), (low, _) in pairwise(rows))
-        assert all(text.left + text.width <= 304.5 and text.y <= TALL + 12 for text in drawn)  # below it is air
+        for high, pitch in ((TALL, 1.1), (TALL + 16, 1.3)):  # in the lowest, lines move closer before numbers go
+            drawn = sentence((0.0, 0.0, 304.0, high), DARK, walk.micro_step_at(at).sentence).texts
+            rows = sorted({round(text.y, 3) for text in drawn})
+            assert all(below - above >= pitch * 13 for above, below in pairwise(rows))
+            assert all(text.left + text.width <= 304.5 and text.y <= high + 20 for text in drawn)  # below it is air
 
 
 @pytest.mark.parametrize("whole_batch", [False, True])

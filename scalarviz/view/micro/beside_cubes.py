@@ -103,13 +103,14 @@ def _line(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
         size = next((k for k in _SIZES[2:] if not dense and measure(letters, k) <= room), LABEL)
         if measure(letters, size) <= room:
             sketch.text(start, baseline, letters, size, theme.text3)
-            baseline += 22 if chosen else 19
+            baseline += 22 if chosen else 19 if baseline + 37 <= y + height + 20 else 15
         short = replace(short, letters="") if short is not None and short.letters == letters else short
     halves = _halves(said.formulas[0].numbers if said.formulas else ())
     fits = max(_width([half], LABEL, False) for half in halves) <= room
-    if chosen is None and fits and baseline + _PITCH <= y + height + 20 * tall:
+    if chosen is None and fits and baseline + 16 <= y + height + 20 * tall:
+        pitch = min(_PITCH, y + height + 20 * tall - baseline)
         for k, half in enumerate(halves):
-            _formulas(sketch, (start, baseline + _PITCH * k), theme, [half], LABEL, False)
+            _formulas(sketch, (start, baseline + pitch * k), theme, [half], LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
@@ -134,10 +135,12 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
         lines = [some for part in equations for some in _broken(part, width)]
         if not 2 < len(lines) <= 4:
             lines = next((way for words in meanings if len(way := _broken(words, width)) <= 2), [])
+        airy = line + _PITCH * (len(lines) + 4) <= y + height + 20  # with the rule and its numbers below
         for words in lines:
-            line += _PITCH + 6 * (words != lines[0] and re.match(r"\S+ =", words) is not None)  # air between equations
+            air = 6 * (airy and words != lines[0] and re.match(r"\S+ =", words) is not None)  # between equations
+            line += air + (_PITCH if airy else 15)
             sketch.text(x, line, words, LABEL, theme.text3)
-        return line + 24
+        return line + (24 if airy else 15 if len(lines) > 2 else 23)
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     if low:
         return line
