@@ -6,13 +6,14 @@ import sqlite3
 import subprocess
 import sys
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
 from kit.files import same
+from kit.hunt import seeds
 from kit.learning import FAMILIES, LOSSES, SCHEDULES
 from kit.networks import NETWORKS
 from kit.runs import bits, make_run
@@ -247,3 +248,68 @@ def test_a_changed_program_is_refused_in_words_and_the_frame_is_shown(what, good
         with pytest.raises(FileFormatError, match=r"bad\.svz: step 4 cannot be opened: .{10}"):
             found.open(4)
         np.testing.assert_array_equal(found.frame(1).values, theirs.frame(1).values)
+
+
+# ---- thousands of damaged programs
+
+
+VALUES = [0, -1, 1, 3, 1 << 31, 1 << 53, 1 << 70, 0.5, 1e300, float("nan"), float("inf"), "", "add", "dot", "mask",
+          "gather", "batch_mean", "total abs", "const", "param", None, True, [], [0],
+          {}, [0, 1], "float64"]  # fmt: skip
+
+
+def places_in(said, way=()):
+    """The ways to all parts of nested lists and dictionaries."""
+    if isinstance(said, dict | list):
+        for key, part in said.items() if isinstance(said, dict) else enumerate(said):
+            yield from places_in(part, (*way, key))
+    yield way
+
+
+def damaged(said, choice):
+    """Change some parts of a program or a rule, which are still JSON."""
+    ways = list(places_in(said))
+    for _ in range(choice.choice((1, 1, 2, 4))):
+        *way, last = choice.choice(ways) or (0, 0)
+        inner = said
+        try:
+            for key in way:
+                inner = inner[key]
+            old = inner[last]
+            if choice.random() < 0.5:
+                inner[last] = choice.choice(VALUES)
+            elif isinstance(old, int | float) and choice.random() < 0.6:
+                inner[last] = old + choice.choice((-2, -1, 1, 2, 1000))
+            elif isinstance(inner, list):
+                other = choice.randrange(len(inner))
+                inner[last], inner[other] = inner[other], old
+        except (LookupError, TypeError):  # an earlier change took the place away
+            continue
+
+
+HUNTED = [{"optimizer": "groups"}, {"dtype": "float16"}, {"network": "batch norm"}, {"network": "picture"},
+          {"network": "gpt", "loss": "cross-entropy"}]  # fmt: skip
+
+
+@pytest.mark.hunt
+@pytest.mark.parametrize("options", HUNTED, ids=str)
+def test_a_damaged_program_opens_or_is_refused_in_words(options, tmp_path):
+    record(make_run(**options), tmp_path / "good.svz", 9)
+    path, good = tmp_path / "bad.svz", (tmp_path / "good.svz").read_bytes()
+    for seed in seeds():
+        for number in range(50):
+            choice = random.Random(f"{seed} {number}")
+            path.write_bytes(good)
+
+            def change(said, choice=choice):
+                texts = [key for key in ("tape", "update") if key in said]
+                if not texts or choice.random() < 0.2:
+                    return damaged(said, choice)
+                told = json.loads(said[texts[0]])
+                damaged(told, choice)
+                said[texts[0]] = json.dumps(told)
+                return None
+
+            changed(path, choice.choice(("program", "rule")), "said", change)
+            with sv.load_recording(path) as found, suppress(sv.errors.ScalarvizError):
+                found.open(7)

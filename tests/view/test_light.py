@@ -369,7 +369,8 @@ def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_th
         lit = sorted(name for name, tensor in spans.items() if not np.isnan(tensor.of(passed)).any())
         assert lit == readers[step.stage]
         if step.stage == "layers.0.up":  # what is behind ReLU: its delta is that of the sum, or 0
-            calls = [row for name, row in walk.opened.delta_sums.items() if name.startswith("layers.0.up") and row.any()]
+            sums = walk.opened.delta_sums.items()
+            calls = [row for name, row in sums if name.startswith("layers.0.up") and row.any()]
             through = spans["layers.0.down"].of(passed).sum(axis=0)
             assert calls[-1][calls[-1] != 0] == pytest.approx(through[calls[-1] != 0], rel=1e-9)
     assert found == {*readers}
