@@ -152,13 +152,13 @@ def controls_of(scene: sv.Scene) -> dict[str, Any]:
     """All controls that a window of the scene has, by name; who does what is no edit."""
     from scalarviz.view.shown.subject import subject_of
     from scalarviz.view.watch.actions import ActionContext
-    from scalarviz.view.watch.scene_controls import Driving
+    from scalarviz.view.watch.scene_controls import ControlRows
 
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
     viewer = SimpleNamespace(
         playback=SimpleNamespace(speed=1.0), travels=travels, action_context=lambda: ActionContext(subject_of(scene))
     )
-    driving = Driving(viewer, scene)
+    driving = ControlRows(viewer, scene)
     rows = driving.rows(reader_of(scene))
     assert not driving.troubles
     return {item.name: item.control for row in rows for item in row.items if row.look != "tools"}

@@ -20,7 +20,7 @@ from scalarviz.view.ink.boxes import LEAST, WantedPanel
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.controls import HEAD, MAGNET, RESTS, ControlsPanel, Item, Row, Wish, row_of
-from scalarviz.view.watch.scene_controls import Driving
+from scalarviz.view.watch.scene_controls import ControlRows
 
 BOX = (940.0, 12.0, 328.0, 696.0)
 NOTHING = {"change": lambda value, reader: None}
@@ -58,7 +58,7 @@ def held(*, options=None, **others):
     with make_run("wide", l2=0.01) as run:
         viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=None,
                                  action_context=lambda: SimpleNamespace(recorded=True))  # fmt: skip
-        return Driving(viewer, Scene("t", run, **others)).rows(Reader(run.frame(), RunSource(run), options))
+        return ControlRows(viewer, Scene("t", run, **others)).rows(Reader(run.frame(), RunSource(run), options))
 
 
 def names(rows):
