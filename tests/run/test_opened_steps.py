@@ -375,6 +375,18 @@ def test_half_precision_is_opened_with_numbers():
     assert [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers] == []
 
 
+@pytest.mark.parametrize("scaled", [{"dtype": "float16"}, {"dtype": "float64"}])
+def test_a_delta_of_classes_that_a_large_number_scales_is_no_difference_to_the_target(scaled):
+    """A loss scale or class weights above 10,000 stand before it."""
+    net = nn.Sequential(nn.Linear(3, 3, seed=1))
+    loss = nn.CrossEntropyLoss() if scaled["dtype"] == "float16" else nn.CrossEntropyLoss([1e6] * 3, reduction="sum")
+    data = np.random.default_rng(0).random((6, 3)), np.arange(6) % 3
+    with Run(net, loss, optim.SGD(net.parameters(), lr=1e-9), data, batch_size=2, engine="numpy", **scaled) as run:
+        words = [step.formula for step in run.open().micro_steps()]
+    assert "dL/dy" in words
+    assert not any("p \N{MINUS SIGN} t" in formula for formula in words)
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("steps", [0, 1999])
 def test_the_numbers_of_the_loss_scale_are_told_as_the_engine_counts_them(steps):

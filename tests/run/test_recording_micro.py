@@ -87,6 +87,36 @@ def test_edits_and_branches_are_on_the_way(tmp_path):
     check(run, tmp_path / "a.svz")
 
 
+def _edited(run):
+    run.lr = 0.5
+
+
+def _jumped(run):
+    state = run.state()
+    run.step(3)
+    run.take(state)  # the run goes on at this step, as another branch
+
+
+@pytest.mark.parametrize("change", [_edited, _jumped])
+def test_a_step_is_refused_if_an_edit_or_jump_before_it_has_no_frame(change, tmp_path):
+    run = make_run(optimizer="sgd", dtype="float32")
+    run.step(5)
+    change(run)
+    run.step(5)
+    newest = next(branch for branch in run.branches if branch.current)
+    with sv.Recording(run, every=2, path=tmp_path / "a.svz"):
+        run.to(2, branch=0)
+        run.switch(newest)
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        assert found.steps.tolist() == [2, 10]
+        for step in (3, 4, 5, 11):
+            there = run.open(step=step) if change is _edited or step > 5 else None
+            assert there is None or same(parts_of(found.open(step)), parts_of(there))
+        for step in (6, 7, 10):
+            with pytest.raises(FileFormatError, match=rf"step {step} .*lack an edit or a jump"):
+                found.open(step)
+
+
 def test_the_objects_engine_differs_by_rounding_alone(tmp_path):
     run = make_run(engine="objects", dtype="float32")
     record(run, tmp_path / "a.svz")

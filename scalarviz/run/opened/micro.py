@@ -720,8 +720,10 @@ class Walk:
 
     def _target_difference(self, row: int) -> RowOperation | None:
         """Return a delta as (number − target) · factor: of squared errors or softmax shares; else None."""
-        passes, opened, squared = self.passes, self.opened, self._squared(row)
-        if squared is not None and passes.loss_scale == 1:
+        passes, opened = self.passes, self.opened
+        if passes.loss_scale != 1:
+            return None
+        if (squared := self._squared(row)) is not None:
             (y, t), factor, letter = passes.means[[row, squared[0]]].tolist(), squared[1], "y"
         else:
             stage, units = passes.network.places.place_of([row])
@@ -735,7 +737,8 @@ class Walk:
                 counts = np.abs(gaps).sum(axis=0) / np.abs(deltas).sum(axis=0)
                 wrong = np.abs(deltas - gaps / counts).max() / np.abs(deltas).max()
             counts = counts[np.isfinite(counts)]
-            if not (wrong <= CLOSE and np.abs(counts - counts.round()).max(initial=0.0) <= CLOSE):
+            apart = np.abs(counts - counts.round()).max(initial=0.0)
+            if not (wrong <= CLOSE and apart <= CLOSE and counts.min(initial=1.0) > CLOSE):
                 return None
             if len(counts) < passes.size or np.ptp(counts) > CLOSE:  # words of several lengths
                 return RowOperation(GAP, (), f"(p {MINUS} t) / n")

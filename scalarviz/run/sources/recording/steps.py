@@ -68,8 +68,9 @@ def _stand(record: Recorded, k: int, before: int) -> tuple[Rule, tuple[float, ..
     rule = record.rules.rule(now.rule, int(record.entry(k, "network")), record.shapes(k))
     training, key, found = rule.training, k, now
     while found.state is None:
-        check(key > 0, "no keyframe stands before it")
+        check(key > 0, "no frame before it has the state of the optimiser")
         key, found = key - 1, _moment(record, key - 1)
+    check(record.leads(key, before), "its frames lack an edit or a jump that was made before it")
     check(found.rule == now.rule, "the rule of its optimiser changed since the keyframe")
     frame, there = int(record.entry(key, "id")), int(record.steps[k]) == before
     if frame != record.rules.keyframe or not int(record.steps[key]) <= training.steps <= before:
