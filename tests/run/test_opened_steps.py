@@ -26,6 +26,7 @@ from scalarviz.errors import (
 )
 from scalarviz.run.opened.digits import MINUS
 from scalarviz.run.opened.equations import loss_of
+from scalarviz.run.opened.why import why
 from scalarviz.run.travel import span
 
 SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",
@@ -385,6 +386,24 @@ def test_a_delta_of_classes_that_a_large_number_scales_is_no_difference_to_the_t
         words = [step.formula for step in run.open().micro_steps()]
     assert "dL/dy" in words
     assert not any("p \N{MINUS SIGN} t" in formula for formula in words)
+
+
+@pytest.mark.parametrize(("name", "sample"), [("picture", 1), ("batch norm", 0)])
+def test_a_step_whose_deltas_overflow_to_both_sides_opens(name, sample):
+    """In float16 with its loss scale; such a step is skipped."""
+    run = make_run(name, "mse", "sgd", dtype="float16", seed=7)
+    run.set_weights(0, 3 * run.values[: run.n_weights])
+    opened = run.open(sample=sample)
+    assert opened.micro_steps()
+    assert not np.isfinite(opened.gradient).all()
+    assert opened.update(0).after == run.values[0]
+
+
+def test_the_products_of_a_gradient_near_the_smallest_numbers_are_told():
+    net = nn.Sequential(nn.Linear(1, 1, seed=1))
+    run = Run(net, nn.L1Loss(), optim.SGD(net.parameters(), lr=0.1), ([[1e-310]], [[1.0]]), engine="numpy",
+              dtype="float64")  # fmt: skip
+    assert "1e\N{MINUS SIGN}310" in str(why(run.open(), 0))
 
 
 @pytest.mark.ci

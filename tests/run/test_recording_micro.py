@@ -87,6 +87,47 @@ def test_edits_and_branches_are_on_the_way(tmp_path):
     check(run, tmp_path / "a.svz")
 
 
+class OwnLoss:
+    """A mean that real numbers weigh."""
+
+    def __call__(self, outputs, targets):
+        return (outputs[0] - targets[0]) ** 2
+
+    def batch_part(self, outputs, targets):
+        return (1 + targets[1]) * self(outputs, targets)
+
+    def batch_shares(self, targets):
+        return 1 + targets[:, 1]
+
+
+def test_a_loss_that_weighs_its_samples_and_data_that_changes_are_stored_once(tmp_path):
+    random, net = np.random.default_rng(0), sv.nn.Sequential(sv.nn.Linear(3, 2, seed=1))
+    samples = lambda count: (random.random((count, 3)), random.random((count, 2)))  # noqa: E731
+    adam = sv.optim.Adam(net.parameters(), lr=0.05)
+    run = sv.Run(net, OwnLoss(), adam, samples(20), batch_size=6, engine="numpy", dtype="float32")
+    with sv.Recording(run, every=EVERY, path=tmp_path / "a.svz"):
+        run.step(3)
+        run.add_samples(*samples(4))
+        run.step(4)
+        for _ in range(3):  # each time the edit is done again
+            run.to(2)
+            run.step(4)
+        run.step(5)
+    check(run, tmp_path / "a.svz")
+    with closing(sqlite3.connect(tmp_path / "a.svz")) as database:
+        assert database.execute("SELECT count(DISTINCT number) FROM data").fetchone() == (2,)
+
+
+def test_each_frame_opens_of_a_schedule_that_moves_the_momentum(tmp_path):
+    run = make_run(optimizer="adam", schedule="one cycle", dtype="float32")
+    record(run, tmp_path / "a.svz")
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        for step in (5, 9):
+            assert same(parts_of(found.open(step)), parts_of(run.open(step=step)))
+        with pytest.raises(FileFormatError, match=r"step 7 .*several rates.*every=1"):
+            found.open(7)
+
+
 def _edited(run):
     run.lr = 0.5
 

@@ -130,7 +130,7 @@ def _replay(curve: Curve, rule: Rule, first: NDArray[np.float64], before: int) -
 
 def _scheduled(curve: Curve, after: int, count: int, rates: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rates of `count` steps after a step, from the curve of a run that a schedule drives."""
-    check(len(rates) == 2, "its schedule moves several rates, which the file has at its frames alone")
+    check(len(rates) == 2, "its schedule moves several rates, which only frames have; record with every=1")
     at = int(np.searchsorted(curve.step, after + 1))
     found, steps = curve.lr[at : at + count], curve.step[at : at + count]
     there = len(steps) == count and int(steps[-1]) == after + count
