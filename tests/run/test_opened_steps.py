@@ -399,6 +399,14 @@ def test_a_step_whose_deltas_overflow_to_both_sides_opens(name, sample):
     assert opened.update(0).after == run.values[0]
 
 
+def test_the_loss_scale_of_a_former_network_is_told():
+    run = make_run("mlp", "mse", "sgd", dtype="float16")
+    run.step(2)
+    wanted = run.open(step=2).new_values
+    run.change(model=NETWORKS["rgb"].ours())
+    assert run.open(step=2).new_values.tolist() == wanted.tolist()
+
+
 def test_the_products_of_a_gradient_near_the_smallest_numbers_are_told():
     net = nn.Sequential(nn.Linear(1, 1, seed=1))
     run = Run(net, nn.L1Loss(), optim.SGD(net.parameters(), lr=0.1), ([[1e-310]], [[1.0]]), engine="numpy",
