@@ -223,6 +223,20 @@ def test_without_its_data_a_recording_plays_and_says_why_no_step_opens(how, tmp_
             found.open(3)
 
 
+def test_data_that_an_edit_made_too_large_closes_only_the_steps_after_it(tmp_path):
+    run = make_run(samples=200, dtype="float32")
+    with sv.Recording(run, every=EVERY, path=tmp_path / "a.svz", data_limit=6_000):
+        run.step(6)
+        run.add_samples(*(part[:3] / 2 for part in run.samples()))
+        run.step(6)
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        assert found.stored_data[0] == 200
+        assert found.why_closed == ""
+        assert same(parts_of(found.open(6)), parts_of(run.open(step=6)))
+        with pytest.raises(FileFormatError, match=r"step 8 .*before it was changed.*data_limit"):
+            found.open(8)
+
+
 @pytest.mark.parametrize("step", [0, -1, 15, 10**9])
 def test_a_step_that_there_is_not_is_refused_with_those_that_there_are(step, good):
     with sv.load_recording(good) as found, pytest.raises(InputError, match=r"no step .*1 to 14|>= 0"):

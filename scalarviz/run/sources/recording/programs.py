@@ -71,6 +71,7 @@ class StepParts:
 
     def __init__(self, probe_target: Sequence[float] | None, data_limit: int | None) -> None:
         self._target, self._limit = probe_target, data_limit
+        self._stored = 0  # bytes of data in the file
         self._programs: list[Forward] = []
         self._sets: list[Dataset] = []
         self._rules: list[tuple[object, ...]] = []
@@ -139,9 +140,24 @@ class StepParts:
             why = NO_DATA if self._limit is None else "its samples are in files, which the recording does not copy"
             found.append(put("data", 6, (number, 0, 0, 0, "", why.encode())))
         else:
-            rows = partial(_data_rows, number, data.head(count), self._limit)
+            rows = partial(self._data_rows, number, data.head(count), self._limit)
             found.append(Put(put("data", 6).statement, rows, data.nbytes))
         return number
+
+    def _data_rows(self, number: int, data: Data, limit: int) -> list[tuple[Cell, ...]]:
+        """Return the parts of a data set, each in the smallest type that has its numbers; why not, without room."""
+        parts = [smallest(part) for part in data.parts]
+        size = sum(part.nbytes for part in parts)
+        if size <= WORTH * limit:
+            packed = [zlib.compress(np.ascontiguousarray(part).tobytes()) for part in parts]
+            size = sum(map(len, packed))
+        if self._stored + size <= limit:
+            self._stored += size
+            told = enumerate(zip(parts, packed, strict=True))
+            return [(number, k, *part.shape, part.dtype.str.lstrip("<|"), own) for k, (part, own) in told]
+        size, more = self._stored + size, ", with that from before it was changed" if number else ""
+        said = f"{size / 1e6:,.4g} MB{more}, and the file was to hold at most {limit / 1e6:,.4g} MB (data_limit)"
+        return [(number, 0, 0, 0, "", f"its data takes {said}".encode())]
 
 
 def _equal(one: Dataset, other: Dataset) -> bool:
@@ -173,20 +189,6 @@ def _rule_rows(
         if rows.size > MOST_SHARES:
             shares, why = None, "its loss weighs too many different targets"
     return [(number, zlib.compress(json.dumps({**said, "shares": shares, "why": why}).encode()))]
-
-
-def _data_rows(number: int, data: Data, limit: int) -> list[tuple[Cell, ...]]:
-    """Return the parts of a data set, each in the smallest type that has its numbers; why not, if they are too many."""
-    parts = [smallest(part) for part in data.parts]
-    size = sum(part.nbytes for part in parts)
-    if size <= WORTH * limit:
-        packed = [zlib.compress(np.ascontiguousarray(part).tobytes()) for part in parts]
-        size = sum(map(len, packed))
-    if size <= limit:
-        told = enumerate(zip(parts, packed, strict=True))
-        return [(number, k, *part.shape, part.dtype.str.lstrip("<|"), own) for k, (part, own) in told]
-    why = f"its data takes {size / 1e6:,.4g} MB, and the file was to hold at most {limit / 1e6:,.4g} MB (data_limit)"
-    return [(number, 0, 0, 0, "", why.encode())]
 
 
 def smallest(part: NDArray[Any]) -> NDArray[Any]:
@@ -278,7 +280,7 @@ class Rules:
         self.lacks = "an older scalarviz made it, and its steps are not in today's form" if former else ""
         if not former and self.one("SELECT 1 FROM moment LIMIT 1") is None:
             self.lacks = "another library trained the network, so there is no program of it"
-        elif not former and (why := self.one("SELECT numbers FROM data WHERE kind = '' LIMIT 1")):
+        elif not former and (why := self.one("SELECT numbers FROM data WHERE kind = '' AND number = 0")):
             self.lacks = bytes(why[0]).decode("utf-8", "replace")[:200]
         self._rules: dict[tuple[int, int], Rule] = {}  # the last ones
         self._sets: dict[tuple[Any, ...], Data] = {}  # the last one, with what it was encoded for
@@ -392,6 +394,10 @@ class Rules:
             found = self.one(asked, (number, len(parts)))
             check(found is not None, "its data is missing")
             high, wide, kind, packed = found or (0, 0, "", b"")
+            check(
+                kind != "",
+                str(packed, "utf-8", "replace")[:200] if isinstance(packed, bytes) else "its data is missing",
+            )
             right = type(high) is int and type(wide) is int and kind in SMALL and 0 < high <= rows - at and wide > 0
             check(right and all(part.shape[1] == wide for part in parts), "its data does not fit its network")
             size = high * wide * np.dtype(kind).itemsize
