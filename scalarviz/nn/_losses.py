@@ -55,9 +55,14 @@ def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def batch_shares(loss: Callable[[Any, Any], Any]) -> Shares | None:
-    """Return the function that computes each sample's share in the divisor of a mean; None if every share is 1."""
+    """Return the function that computes each sample's share in the divisor of a mean; None if every share is 1.
+
+    It computes in float64 whatever the run's dtype, so that equal targets have equal shares everywhere.
+    """
     shares: Shares | None = getattr(loss, "batch_shares", None)
-    return shares if batch_reduction(loss) == "mean" else None
+    if shares is None or batch_reduction(loss) != "mean":
+        return None
+    return lambda targets: np.asarray(shares(np.asarray(targets, np.float64)), np.float64)
 
 
 class Loss:

@@ -26,6 +26,7 @@ from scalarviz.errors import (
 )
 from scalarviz.run.opened.digits import MINUS
 from scalarviz.run.opened.equations import loss_of
+from scalarviz.run.opened.why import why
 from scalarviz.run.travel import span
 
 SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",
@@ -373,6 +374,44 @@ def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, e
 def test_half_precision_is_opened_with_numbers():
     run = make("rgb", dtype="float16", batch_size=1)
     assert [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers] == []
+
+
+@pytest.mark.parametrize("scaled", [{"dtype": "float16"}, {"dtype": "float64"}])
+def test_a_delta_of_classes_that_a_large_number_scales_is_no_difference_to_the_target(scaled):
+    """A loss scale or class weights above 10,000 stand before it."""
+    net = nn.Sequential(nn.Linear(3, 3, seed=1))
+    loss = nn.CrossEntropyLoss() if scaled["dtype"] == "float16" else nn.CrossEntropyLoss([1e6] * 3, reduction="sum")
+    data = np.random.default_rng(0).random((6, 3)), np.arange(6) % 3
+    with Run(net, loss, optim.SGD(net.parameters(), lr=1e-9), data, batch_size=2, engine="numpy", **scaled) as run:
+        words = [step.formula for step in run.open().micro_steps()]
+    assert "dL/dy" in words
+    assert not any("p \N{MINUS SIGN} t" in formula for formula in words)
+
+
+@pytest.mark.parametrize(("name", "sample"), [("picture", 1), ("batch norm", 0)])
+def test_a_step_whose_deltas_overflow_to_both_sides_opens(name, sample):
+    """In float16 with its loss scale; such a step is skipped."""
+    run = make_run(name, "mse", "sgd", dtype="float16", seed=7)
+    run.set_weights(0, 3 * run.values[: run.n_weights])
+    opened = run.open(sample=sample)
+    assert opened.micro_steps()
+    assert not np.isfinite(opened.gradient).all()
+    assert opened.update(0).after == run.values[0]
+
+
+def test_the_loss_scale_of_a_former_network_is_told():
+    run = make_run("mlp", "mse", "sgd", dtype="float16")
+    run.step(2)
+    wanted = run.open(step=2).new_values
+    run.change(model=NETWORKS["rgb"].ours())
+    assert run.open(step=2).new_values.tolist() == wanted.tolist()
+
+
+def test_the_products_of_a_gradient_near_the_smallest_numbers_are_told():
+    net = nn.Sequential(nn.Linear(1, 1, seed=1))
+    run = Run(net, nn.L1Loss(), optim.SGD(net.parameters(), lr=0.1), ([[1e-310]], [[1.0]]), engine="numpy",
+              dtype="float64")  # fmt: skip
+    assert "1e\N{MINUS SIGN}310" in str(why(run.open(), 0))
 
 
 @pytest.mark.ci

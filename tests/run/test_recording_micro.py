@@ -88,6 +88,77 @@ def test_edits_and_branches_are_on_the_way(tmp_path):
     check(run, tmp_path / "a.svz")
 
 
+class OwnLoss:
+    """A mean that real numbers weigh."""
+
+    def __call__(self, outputs, targets):
+        return (outputs[0] - targets[0]) ** 2
+
+    def batch_part(self, outputs, targets):
+        return (1 + targets[1]) * self(outputs, targets)
+
+    def batch_shares(self, targets):
+        return 1 + targets[:, 1]
+
+
+def test_a_loss_that_weighs_its_samples_and_data_that_changes_are_stored_once(tmp_path):
+    random, net = np.random.default_rng(0), sv.nn.Sequential(sv.nn.Linear(3, 2, seed=1))
+    samples = lambda count: (random.random((count, 3)), random.random((count, 2)))  # noqa: E731
+    adam = sv.optim.Adam(net.parameters(), lr=0.05)
+    run = sv.Run(net, OwnLoss(), adam, samples(20), batch_size=6, engine="numpy", dtype="float32")
+    with sv.Recording(run, every=EVERY, path=tmp_path / "a.svz"):
+        run.step(3)
+        run.add_samples(*samples(4))
+        run.step(4)
+        for _ in range(3):  # each time the edit is done again
+            run.to(2)
+            run.step(4)
+        run.step(5)
+    check(run, tmp_path / "a.svz")
+    with closing(sqlite3.connect(tmp_path / "a.svz")) as database:
+        assert database.execute("SELECT count(DISTINCT number) FROM data").fetchone() == (2,)
+
+
+def test_each_frame_opens_of_a_schedule_that_moves_the_momentum(tmp_path):
+    run = make_run(optimizer="adam", schedule="one cycle", dtype="float32")
+    record(run, tmp_path / "a.svz")
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        for step in (5, 9):
+            assert same(parts_of(found.open(step)), parts_of(run.open(step=step)))
+        with pytest.raises(FileFormatError, match=r"step 7 .*several rates.*every=1"):
+            found.open(7)
+
+
+def _edited(run):
+    run.lr = 0.5
+
+
+def _jumped(run):
+    state = run.state()
+    run.step(3)
+    run.take(state)  # the run goes on at this step, as another branch
+
+
+@pytest.mark.parametrize("change", [_edited, _jumped])
+def test_a_step_is_refused_if_an_edit_or_jump_before_it_has_no_frame(change, tmp_path):
+    run = make_run(optimizer="sgd", dtype="float32")
+    run.step(5)
+    change(run)
+    run.step(5)
+    newest = next(branch for branch in run.branches if branch.current)
+    with sv.Recording(run, every=2, path=tmp_path / "a.svz"):
+        run.to(2, branch=0)
+        run.switch(newest)
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        assert found.steps.tolist() == [2, 10]
+        for step in (3, 4, 5, 11):
+            there = run.open(step=step) if change is _edited or step > 5 else None
+            assert there is None or same(parts_of(found.open(step)), parts_of(there))
+        for step in (6, 7, 10):
+            with pytest.raises(FileFormatError, match=rf"step {step} .*lack an edit or a jump"):
+                found.open(step)
+
+
 def test_the_objects_engine_differs_by_rounding_alone(tmp_path):
     run = make_run(engine="objects", dtype="float32")
     record(run, tmp_path / "a.svz")
@@ -151,6 +222,20 @@ def test_without_its_data_a_recording_plays_and_says_why_no_step_opens(how, tmp_
         assert len(found.frame(1).values)
         with pytest.raises(FileFormatError, match=rf"step 3 .*{said}"):
             found.open(3)
+
+
+def test_data_that_an_edit_made_too_large_closes_only_the_steps_after_it(tmp_path):
+    run = make_run(samples=200, dtype="float32")
+    with sv.Recording(run, every=EVERY, path=tmp_path / "a.svz", data_limit=6_000):
+        run.step(6)
+        run.add_samples(*(part[:3] / 2 for part in run.samples()))
+        run.step(6)
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        assert found.stored_data[0] == 200
+        assert found.why_closed == ""
+        assert same(parts_of(found.open(6)), parts_of(run.open(step=6)))
+        with pytest.raises(FileFormatError, match=r"step 8 .*before it was changed.*data_limit"):
+            found.open(8)
 
 
 @pytest.mark.parametrize("step", [0, -1, 15, 10**9])

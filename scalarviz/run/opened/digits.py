@@ -361,7 +361,7 @@ class Column:
         """Return two numbers with as many digits as they need to give `product` as the column has it."""
         if self.places is None:
             return digits_of(a, digits), digits_of(b, digits)
-        unit = 10.0**self.places
+        unit = 10.0 ** min(self.places, 300)
         wanted = round(product * unit)
         enough = digits_that_give(lambda k: round(rounded(a, k) * rounded(b, k) * unit), wanted, digits, 17)
         return digits_of(a, enough or digits), digits_of(b, enough or digits)

@@ -122,7 +122,7 @@ def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
     if len(parts) <= count + 1:
         return tuple(parts)
     found = sorted(filter(None, parts), key=abs, reverse=True)
-    return (*found[:count], fsum(found[count:])) if len(found) > count + 1 else tuple(found) or (0.0,)
+    return (*found[:count], exact_sum(found[count:])) if len(found) > count + 1 else tuple(found) or (0.0,)
 
 
 def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
@@ -191,6 +191,14 @@ OWN = {NORM: 5, GAP: 3, RMS: 4, RMS_SUM: 5}
 """Number of factors of each; for a norm: the number, the mean, the deviation, a weight and a bias."""
 PASSED = {"passed": 1, "passed twice": 2}
 """A sum times slopes, such as δ through activations, and the number of slopes, which stand before the terms."""
+
+
+def exact_sum(numbers: Iterable[float]) -> float:
+    """Return the sum of numbers, rounded once; NaN if it has none, in a run that diverged."""
+    try:
+        return fsum(numbers)
+    except (ValueError, OverflowError):
+        return nan
 
 
 def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
@@ -298,7 +306,7 @@ def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | 
     signs = [f"{MINUS}ln ", *signs[1:]]
     signs += [" + rest ", Quantity("", rest)] if len(shown) < count else []
     signs = signs if count == 1 else ["(", *signs, f") / {count}"]
-    again = lambda k: (rounded(rest, k) - fsum(np.log(rounded(share, k)) for share in shown)) / count  # noqa: E731
+    again = lambda k: (rounded(rest, k) - exact_sum(np.log(rounded(share, k)) for share in shown)) / count  # noqa: E731
     letters = "−ln(e^(y wanted) / Σ e^y)" if count == 1 else f"Σ {MINUS}ln share / {count}"
     return letters, equation(signs, loss, again)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
-from math import fsum, nan, prod
+from math import nan, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from .equations import (
     added,
     applied,
     condensed,
+    exact_sum,
     loss_of,
     norm_operation,
     operated,
@@ -645,7 +646,7 @@ class Walk:
             uses = above if linear or (self.single and all(use.kind != "loss" for use in above)) else ()
             slopes = self._slopes(uses)
             pairs = [(float(sums[k]), float(x)) for k, x in slopes.items() if sums[k] * x]
-            if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
+            if not linear and not np.isclose(exact_sum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
                 pairs = []  # one sample alone moves no mean of its batch
             if not linear and len(pairs) == 1:
                 kind = self.passes.network.between.kind_of(next(k for k, x in slopes.items() if sums[k] * x))
@@ -705,7 +706,7 @@ class Walk:
                     if k not in slopes:
                         heappush(waiting, k)
                     slopes[k] = slopes.get(k, 0.0) + part
-        if not np.isclose(fsum(found.values()), sums[row], rtol=1e-9, atol=1e-14):
+        if not np.isclose(exact_sum(found.values()), sums[row], rtol=1e-9, atol=1e-14):
             return None
         outputs = [*normed]
         mine = [k for k in outputs if (made := network.places.instruction_of(k)) is not None and row in made[2]]
@@ -720,8 +721,10 @@ class Walk:
 
     def _target_difference(self, row: int) -> RowOperation | None:
         """Return a delta as (number − target) · factor: of squared errors or softmax shares; else None."""
-        passes, opened, squared = self.passes, self.opened, self._squared(row)
-        if squared is not None and passes.loss_scale == 1:
+        passes, opened = self.passes, self.opened
+        if passes.loss_scale != 1:
+            return None
+        if (squared := self._squared(row)) is not None:
             (y, t), factor, letter = passes.means[[row, squared[0]]].tolist(), squared[1], "y"
         else:
             stage, units = passes.network.places.place_of([row])
@@ -735,7 +738,8 @@ class Walk:
                 counts = np.abs(gaps).sum(axis=0) / np.abs(deltas).sum(axis=0)
                 wrong = np.abs(deltas - gaps / counts).max() / np.abs(deltas).max()
             counts = counts[np.isfinite(counts)]
-            if not (wrong <= CLOSE and np.abs(counts - counts.round()).max(initial=0.0) <= CLOSE):
+            apart = np.abs(counts - counts.round()).max(initial=0.0)
+            if not (wrong <= CLOSE and apart <= CLOSE and counts.min(initial=1.0) > CLOSE):
                 return None
             if len(counts) < passes.size or np.ptp(counts) > CLOSE:  # words of several lengths
                 return RowOperation(GAP, (), f"(p {MINUS} t) / n")
@@ -799,7 +803,7 @@ class Walk:
         if terms.count < 2:
             return step
         parts = terms.products.tolist()
-        rest = value - fsum(parts) if all(parts) else 0.0  # the largest are listed: where one is 0, so are all others
+        rest = value - exact_sum(parts) if all(parts) else 0.0  # where one of the largest is 0, all others are
         factors = (*parts, rest) if terms.count > len(parts) else tuple(parts)
         which = int(np.flatnonzero(step.weights == index)[0])
         return replace(step, op=TERMS, factors=factors, value=value, numbers=added(factors, value), column=which)

@@ -14,6 +14,7 @@ from ...checks import integer, text
 from ...engine.problem import follow
 from ...errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
 from ...tape import Tape
+from ...tape.half import loss_scale_of
 from ..core.frame import Stage, Tensor
 from ..core.gather import INPUT, index_of, weight_name
 from .attention import LAYERS, SHARES, VALUES, Attention, AttentionState
@@ -286,10 +287,10 @@ class Opened:
         if not self.skipped:
             follow(tracks, size, self._passes.stats, after, taken.frozen)
         found = {track.index: float(after[track.index]) for track in tracks if not self.skipped}
-        if taken.loss_scale is not None:
-            own = taken.loss_scale.buffer
-            numbers = taken.loss_scale.after(after[own.start : own.start + own.size], skipped=self.skipped)
-            found.update(enumerate(map(float, numbers), own.start))
+        first = loss_scale_of(taken.network.tape)  # the run may have another network now
+        if taken.loss_scale is not None and first is not None:
+            numbers = taken.loss_scale.after(after[first : first + taken.loss_scale.buffer.size], skipped=self.skipped)
+            found.update(enumerate(map(float, numbers), first))
         return found
 
     def line(self, weight: Any) -> tuple[Line, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from math import prod
 from types import MappingProxyType
 from typing import Any, TypeGuard, get_args
@@ -162,6 +163,7 @@ class Written(Twig):
 
     edits: dict[int, Applied] = field(default_factory=dict)  # by their index among those on the way here
     curve: Curve = NO_CURVE  # its own steps
+    jumped: bool = False  # whether it began with other numbers than its parent has there
 
 
 class Branches:
@@ -178,12 +180,13 @@ class Branches:
                 self.broken = str(error)
 
     def _read_twigs(self, database: sqlite3.Connection) -> None:
-        asked = "SELECT number, parent, first, before, why FROM branch ORDER BY number LIMIT ?"
-        for number, parent, first, before, why in database.execute(asked, (MOST_BRANCHES,)):
+        asked = "SELECT number, parent, first, before, why, jumped FROM branch ORDER BY number LIMIT ?"
+        for number, parent, first, before, why, jumped in database.execute(asked, (MOST_BRANCHES,)):
             known = parent is None or parent in self.twigs  # parents are older, so no cycle is possible
             if not known or not all(_is_whole(x) for x in (number, first, before)) or not isinstance(why, str):
                 raise FileFormatError("it has a branch with an unknown parent")
-            self.twigs[number] = Written(number, self.twigs.get(parent), first, before, clean(why), first)
+            begins = self.twigs.get(parent), first, before, clean(why), first
+            self.twigs[number] = Written(number, *begins, jumped=jumped == 1)
 
     def _read_edits(self, database: sqlite3.Connection) -> None:
         rows = database.execute(
@@ -234,6 +237,12 @@ class Branches:
         for twig, _, most in self.path_to(number):
             found |= {place: applied for place, applied in twig.edits.items() if place < most}
         return tuple(found[place] for place in sorted(found))
+
+    def leads(self, number: int, step: int, branch: int, edits: int) -> bool:
+        """Return whether steps alone lead to `step` on the way of `number`, from a place there after some `edits`."""
+        ways = takewhile(lambda twig: twig.number != branch, (twig for twig, _, _ in self.path_to(number)))
+        jumps = any(twig.jumped and twig.first <= step for twig in ways)
+        return not jumps and edits >= sum(applied.step <= step for applied in self.edits(number))
 
     def past(self, number: int) -> Past:
         """Return the past of a branch, for pictures."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ....engine.arrays.program import encoded
 from ....engine.data import Data
 from ....engine.outside import Outside as FromFiles
-from ....engine.problem import DTYPES, Limits, Problem, Reduction, Sampling
+from ....engine.problem import DTYPES, Limits, Problem, Reduction, Sampling, Share
 from ....engine.table import ENGINES
 from ....errors import FileFormatError, InputError
 from ....optim._pace import Pace
@@ -33,7 +33,7 @@ from ....tape.stored import read_tape, tape_text
 from ...core.gather import OUTPUTS, weight_name
 from ...core.graph import Forward
 from ...core.optimizer import SCALE_NAME, LossScale
-from ...core.setup import Setup
+from ...core.setup import Dataset, Setup
 from ...core.training import Training
 from ...frames import RuleOfStep
 from ...opened.network import Network
@@ -56,6 +56,8 @@ MOST_BYTES = 1 << 28
 """Most bytes of a program or a rule."""
 SMALL = ("u1", "i1", "u2", "i2", "f2", "f4", "f8")
 """Types of stored samples, the smallest first."""
+MOST_RULES = 8
+"""Most rules that are held with their trainings at a time."""
 MOST_DATA = 1 << 33
 """Most bytes of a part of a data set."""
 NO_DATA = "its data is not in the file (data=False)"
@@ -69,8 +71,9 @@ class StepParts:
 
     def __init__(self, probe_target: Sequence[float] | None, data_limit: int | None) -> None:
         self._target, self._limit = probe_target, data_limit
+        self._stored = 0  # bytes of data in the file
         self._programs: list[Forward] = []
-        self._sets: list[Any] = []
+        self._sets: list[Dataset] = []
         self._rules: list[tuple[object, ...]] = []
 
     def moment(self, run: Run, setup: Setup, values: NDArray[Any], *, keyframe: bool, found: list[Item]) -> Moment:
@@ -79,23 +82,24 @@ class StepParts:
         pace, state = optimizer.lr_pace, None
         rates = np.array([problem.t_start + run._training.steps + 1, *pace.rates, *pace.momenta], np.float64)
         own = (values,) if values.dtype == np.float64 else ()
-        if keyframe or not (own or problem.state):
+        several = setup.pace.schedule is not None and len(rates) > 2  # the curve has only one rate between two frames
+        if keyframe or several or not (own or problem.state):
             state = (*own, *(array.copy() for array in problem.state))
         return Moment(self._rule(run, setup, found), rates, state)
 
     def _rule(self, run: Run, setup: Setup, found: list[Item]) -> int:
         problem, optimizer = run._problem, run.optimizer
-        schedule = setup.pace.schedule is not None
+        schedule, data = setup.pace.schedule is not None, self._data_set(run, found)
         key = (
-            run._trained, run._dataset, run._training._held, schedule, setup.optimizer, setup.batch_size, setup.samples,
+            run._trained, run._training._held, data, schedule, setup.optimizer, setup.batch_size, setup.samples,
             setup.sampling, setup.limits, setup.seed, setup.pace.momenta, run._choice.name, setup.groups,
         )  # fmt: skip
         for number in range(len(self._rules) - 1, -1, -1):
-            if all(a is b or (k > 2 and a == b) for k, (a, b) in enumerate(zip(self._rules[number], key, strict=True))):
+            if all(a is b or (k > 1 and a == b) for k, (a, b) in enumerate(zip(self._rules[number], key, strict=True))):
                 return number
         self._rules.append(key)
         number = len(self._rules) - 1
-        program, data = self._program(run, found), self._data_set(run, found)
+        program = self._program(run, found)
         rules = [(tape_text(limited_rule(rule, problem.limits)), rule.state) for rule in optimizer.rules_now()]
         groups = len(optimizer.rules)
         said = {
@@ -108,7 +112,11 @@ class StepParts:
             "scale": None if run._loss_scale is None else run._loss_scale.fixed, "schedule": schedule,
             "engine": run._choice.name, "dtype": run._stored,
         }  # fmt: skip
-        found.append(Put(put("rule", 2).statement, partial(_rule_rows, number, said, problem, self._target)))
+        weighed = None
+        if problem.share is not None and not isinstance(problem.data, FromFiles):
+            first = problem.plan.n_inputs
+            weighed = problem.share, problem.data, slice(first, first + problem.plan.n_targets)
+        found.append(Put(put("rule", 2).statement, partial(_rule_rows, number, said, weighed, self._target)))
         return number
 
     def _program(self, run: Run, found: list[Item]) -> int:
@@ -123,7 +131,8 @@ class StepParts:
 
     def _data_set(self, run: Run, found: list[Item]) -> int:
         for number, known in enumerate(self._sets):
-            if known is run._dataset:
+            if known is run._dataset or _equal(known, run._dataset):  # an edit that was done again made a copy
+                self._sets[number] = run._dataset
                 return number
         self._sets.append(run._dataset)
         number, data, count = len(self._sets) - 1, run._problem.data, run._tape.n_inputs + run._tape.n_targets
@@ -131,9 +140,34 @@ class StepParts:
             why = NO_DATA if self._limit is None else "its samples are in files, which the recording does not copy"
             found.append(put("data", 6, (number, 0, 0, 0, "", why.encode())))
         else:
-            rows = partial(_data_rows, number, data.head(count), self._limit)
+            rows = partial(self._data_rows, number, data.head(count), self._limit)
             found.append(Put(put("data", 6).statement, rows, data.nbytes))
         return number
+
+    def _data_rows(self, number: int, data: Data, limit: int) -> list[tuple[Cell, ...]]:
+        """Return the parts of a data set, each in the smallest type that has its numbers; why not, without room."""
+        parts = [smallest(part) for part in data.parts]
+        size = sum(part.nbytes for part in parts)
+        if size <= WORTH * limit:
+            packed = [zlib.compress(np.ascontiguousarray(part).tobytes()) for part in parts]
+            size = sum(map(len, packed))
+        if self._stored + size <= limit:
+            self._stored += size
+            told = enumerate(zip(parts, packed, strict=True))
+            return [(number, k, *part.shape, part.dtype.str.lstrip("<|"), own) for k, (part, own) in told]
+        size, more = self._stored + size, ", with that from before it was changed" if number else ""
+        said = f"{size / 1e6:,.4g} MB{more}, and the file was to hold at most {limit / 1e6:,.4g} MB (data_limit)"
+        return [(number, 0, 0, 0, "", f"its data takes {said}".encode())]
+
+
+def _equal(one: Dataset, other: Dataset) -> bool:
+    """Return whether two data sets in memory have the same samples."""
+    if len(one.parts) != len(other.parts) or len(one) != len(other):
+        return False
+    pairs = [*zip(one.parts, other.parts, strict=True)]
+    if any(a is not b and (isinstance(a, FromFiles) or a.shape != b.shape) for a, b in pairs):
+        return False
+    return all(a is b or all(map(np.array_equal, a.parts, b.parts)) for a, b in pairs)
 
 
 def _program_rows(number: int, forward: Forward, shapes: tuple[Any, Any]) -> list[tuple[Cell, ...]]:
@@ -143,32 +177,18 @@ def _program_rows(number: int, forward: Forward, shapes: tuple[Any, Any]) -> lis
 
 
 def _rule_rows(
-    number: int, said: dict[str, Any], problem: Problem, target: Sequence[float] | None
+    number: int, said: dict[str, Any], weighed: tuple[Share, Data, slice] | None, target: Sequence[float] | None
 ) -> list[tuple[Cell, ...]]:
     shares, why = None, ""
-    if problem.share is not None and not isinstance(problem.data, FromFiles):
-        first, count = problem.plan.n_inputs, problem.plan.n_targets
-        given = np.asarray(problem.data[first : first + count].T, np.float64)
-        own = [np.array([target], np.float64)] if target is not None and len(target) == count else []
+    if weighed is not None:
+        share, data, columns = weighed
+        given = np.asarray(data[columns].T, np.float64)
+        own = [np.array([target], np.float64)] if target is not None and len(target) == given.shape[1] else []
         rows = np.unique(np.concatenate([given, *own]), axis=0)
-        shares = [*map(list, zip(rows.tolist(), problem.share(rows).tolist(), strict=True))]
+        shares = [*map(list, zip(rows.tolist(), share(rows).tolist(), strict=True))]
         if rows.size > MOST_SHARES:
             shares, why = None, "its loss weighs too many different targets"
     return [(number, zlib.compress(json.dumps({**said, "shares": shares, "why": why}).encode()))]
-
-
-def _data_rows(number: int, data: Data, limit: int) -> list[tuple[Cell, ...]]:
-    """Return the parts of a data set, each in the smallest type that has its numbers; why not, if they are too many."""
-    parts = [smallest(part) for part in data.parts]
-    size = sum(part.nbytes for part in parts)
-    if size <= WORTH * limit:
-        packed = [zlib.compress(np.ascontiguousarray(part).tobytes()) for part in parts]
-        size = sum(map(len, packed))
-    if size <= limit:
-        told = enumerate(zip(parts, packed, strict=True))
-        return [(number, k, *part.shape, part.dtype.str.lstrip("<|"), own) for k, (part, own) in told]
-    why = f"its data takes {size / 1e6:,.4g} MB, and the file was to hold at most {limit / 1e6:,.4g} MB (data_limit)"
-    return [(number, 0, 0, 0, "", why.encode())]
 
 
 def smallest(part: NDArray[Any]) -> NDArray[Any]:
@@ -260,10 +280,11 @@ class Rules:
         self.lacks = "an older scalarviz made it, and its steps are not in today's form" if former else ""
         if not former and self.one("SELECT 1 FROM moment LIMIT 1") is None:
             self.lacks = "another library trained the network, so there is no program of it"
-        elif not former and (why := self.one("SELECT numbers FROM data WHERE kind = '' LIMIT 1")):
+        elif not former and (why := self.one("SELECT numbers FROM data WHERE kind = '' AND number = 0")):
             self.lacks = bytes(why[0]).decode("utf-8", "replace")[:200]
-        self._rules: dict[tuple[int, int], Rule] = {}
-        self._networks: dict[tuple[int, int], tuple[Network, tuple[int, ...]]] = {}
+        self._rules: dict[tuple[int, int], Rule] = {}  # the last ones
+        self._sets: dict[tuple[Any, ...], Data] = {}  # the last one, with what it was encoded for
+        self._networks: dict[tuple[int, ...], tuple[Network, tuple[int, ...]]] = {}
 
     @property
     def stored(self) -> tuple[int, int]:
@@ -286,6 +307,8 @@ class Rules:
         if key not in self._rules:
             said: RuleSaid = self._said("rule", number, _readers()[1])
             check(not said.why, said.why[:200])
+            self.keyframe = -1
+            self._rules = dict(list(self._rules.items())[1 - MOST_RULES :])
             self._rules[key] = self._made(said, network, shapes)
         return self._rules[key]
 
@@ -313,12 +336,14 @@ class Rules:
         check(said.dtype in DTYPES and 0 <= said.seed < 1 << 63, "its seed or dtype is impossible")
         net, targets = self._network(said, network, shapes)
         forward, count = net.forward, net.tape.n_inputs + net.tape.n_targets
-        samples = self._samples(said.data, count, said.dtype)
-        check(
-            said.batch > 0 and (said.sampling != "epochs" or said.batch <= samples.shape[1]), "its batch is impossible"
-        )
-        whole = said.sampling == "epochs" and said.batch == samples.shape[1]
-        x, y = samples.numbers_of(0, net.tape.n_inputs), samples.numbers_of(net.tape.n_inputs, count)
+        key = said.data, said.program, network, said.dtype, said.sampling, said.batch
+        if key not in self._sets:
+            samples = self._samples(said.data, count, said.dtype)
+            fits = said.sampling != "epochs" or said.batch <= samples.shape[1]
+            check(said.batch > 0 and fits, "its batch is impossible")
+            whole = said.sampling == "epochs" and said.batch == samples.shape[1]
+            x, y = samples.numbers_of(0, net.tape.n_inputs), samples.numbers_of(net.tape.n_inputs, count)
+            self._sets = {key: encoded(forward.plan, said.dtype, whole, x, y, ours=True)}
         scale = None
         if said.scale is not None:
             scale = LossScale(1 if said.scale else "dynamic")
@@ -328,7 +353,7 @@ class Rules:
         store = Store(size, said.dtype)
         problem = Problem(
             plan=forward.plan, update=update, store=store, state=[store.value.copy() for _ in said.state],
-            data=encoded(forward.plan, said.dtype, whole, x, y, ours=True), batch=said.batch, seed=said.seed,
+            data=self._sets[key], batch=said.batch, seed=said.seed,
             reduction=said.reduction, trained=np.zeros(size, bool), previous=store.value.copy(),
             sampling=said.sampling, share=forward.share, limits=said.limits, columns=columns, rules=updates,
             n_weights=int(shapes.weights.sum()), tape=None if scale is None else net.tape,
@@ -341,7 +366,7 @@ class Rules:
 
     def _network(self, rule: RuleSaid, number: int, shapes: Shapes) -> tuple[Network, tuple[int, ...]]:
         """Return a program as a network with the tensors of `shapes`, and the shape of its targets."""
-        key = rule.program, number
+        key = rule.program, rule.data, number
         if key not in self._networks:
             said: ProgramSaid = self._said("program", rule.program, _readers()[0])
             tape = read_tape(said.tape)
@@ -369,6 +394,10 @@ class Rules:
             found = self.one(asked, (number, len(parts)))
             check(found is not None, "its data is missing")
             high, wide, kind, packed = found or (0, 0, "", b"")
+            check(
+                kind != "",
+                str(packed, "utf-8", "replace")[:200] if isinstance(packed, bytes) else "its data is missing",
+            )
             right = type(high) is int and type(wide) is int and kind in SMALL and 0 < high <= rows - at and wide > 0
             check(right and all(part.shape[1] == wide for part in parts), "its data does not fit its network")
             size = high * wide * np.dtype(kind).itemsize

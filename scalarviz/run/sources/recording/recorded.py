@@ -311,6 +311,11 @@ class Recorded(Closing):
             raise TypeMismatchError(f"at: a step is a whole number, got {shown(step)}") from None
         return max(0, int(np.searchsorted(self.steps, wanted, "right")) - 1)
 
+    def leads(self, k: int, step: int) -> bool:
+        """Return whether steps alone lead from frame `k` to `step`: no edit, and no jump to other numbers."""
+        branch, edits = int(self.entry(k, "branch")), int(self.entry(k, "edits"))
+        return self._contents.branches.leads(self.branch, step, branch, edits)
+
     # ---- numbers
 
     def frame(self, k: int) -> Frame:

@@ -168,6 +168,12 @@ _FRAME = (
 _KEEP = "kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
 _INSTEAD = "kept = 1, " + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS if name not in (*_PLACE, "kept"))
 
+_MOMENT = (
+    "INSERT INTO moment SELECT id, ?, ?, ?, ? FROM frame WHERE branch = ? AND step = ? AND edits = ? "
+    "ON CONFLICT (frame) DO UPDATE SET "
+    "rule = excluded.rule, rates = excluded.rates, state = excluded.state, checksum = excluded.checksum WHERE "
+)
+
 
 class Rows:
     """Writes items into the tables, within a transaction, except frames that `thinning` drops."""
@@ -210,10 +216,9 @@ class Rows:
         given = [cells.get(name) for name in _COLUMNS]
         self._database.execute(_FRAME + (_INSTEAD if look.replaces_last else _KEEP), given)
         if look.moment is not None:
-            how = "REPLACE" if look.kept else "IGNORE"  # the same moment once more, perhaps without its state
-            of = "SELECT id, ?, ?, ?, ? FROM frame WHERE branch = ? AND step = ? AND edits = ?"
-            asked = f"INSERT OR {how} INTO moment {of}"
-            self._database.execute(asked, (*look.moment.row(), *look.place))
+            # the same moment once more may bring the state; an edit that was done again has objects of its own
+            better = "excluded.state NOT NULL AND (moment.state IS NULL OR ?)"
+            self._database.execute(_MOMENT + better, (*look.moment.row(), *look.place, look.replaces_last))
 
 
 # ---- `Writer`: the thread that writes a recording, and its queue

@@ -68,8 +68,9 @@ def _stand(record: Recorded, k: int, before: int) -> tuple[Rule, tuple[float, ..
     rule = record.rules.rule(now.rule, int(record.entry(k, "network")), record.shapes(k))
     training, key, found = rule.training, k, now
     while found.state is None:
-        check(key > 0, "no keyframe stands before it")
+        check(key > 0, "no frame before it has the state of the optimiser")
         key, found = key - 1, _moment(record, key - 1)
+    check(record.leads(key, before), "its frames lack an edit or a jump that was made before it")
     check(found.rule == now.rule, "the rule of its optimiser changed since the keyframe")
     frame, there = int(record.entry(key, "id")), int(record.steps[k]) == before
     if frame != record.rules.keyframe or not int(record.steps[key]) <= training.steps <= before:
@@ -129,7 +130,7 @@ def _replay(curve: Curve, rule: Rule, first: NDArray[np.float64], before: int) -
 
 def _scheduled(curve: Curve, after: int, count: int, rates: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rates of `count` steps after a step, from the curve of a run that a schedule drives."""
-    check(len(rates) == 2, "its schedule moves several rates, which the file has at its frames alone")
+    check(len(rates) == 2, "its schedule moves several rates, which only frames have; record with every=1")
     at = int(np.searchsorted(curve.step, after + 1))
     found, steps = curve.lr[at : at + count], curve.step[at : at + count]
     there = len(steps) == count and int(steps[-1]) == after + count
