@@ -146,3 +146,20 @@ def test_inside_a_step_a_clicked_cube_hides_no_panel():
         hand.do("step")
         hand.settled()
         assert shown() == at_rest
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_selected_weight_is_asked_about_once_and_each_answer_is_about_a_number_that_is_shown(index):
+    with live_hand(make_scene("neuron", weights="2")) as hand:
+        hand.do("step", 3)
+        hand.bench.select(index)
+
+        def answers(asked_about, phase):
+            assert asked_about not in hand.bench.step_drawing.micro_step.cube_texts, "the arrows stand there"
+            hand.view.key("Up")
+            shown = hand.bench.step_drawing.micro_step
+            assert shown.sentence.index == asked_about
+            assert (shown.frame.computed if phase == GRADIENTS else shown.moved)[asked_about]
+
+        questions = [what for what, _ in play(hand, answers)]
+        assert len(set(questions)) == len(questions) == 4

@@ -208,9 +208,7 @@ class MicroSteps:
             self._view.say("press . for the next question")
             return True
         verdict = self.predictions.judge(rises)
-        self._show(
-            question.at, instead=judged(self.walk.micro_step_at(question.at, self._view.bench.selected), verdict)
-        )
+        self._show(question.at, instead=judged(self.walk.micro_step_at(question.at, question.about), verdict))
         return True
 
     def _clicked(self, what: str, number: int) -> None:
