@@ -79,8 +79,9 @@ class Stage(Canvas):
             self.bench.stage(Places(self.logical, self.scale, scene=scene, hud=None, strip=None, panels=panels))
         self.beside = []
 
-    def count(self, step: int, loss: float) -> None:
-        """Write the step and the loss below the cubes."""
+    def count(self, frame: Frame) -> None:
+        """Write the step and the loss below the cubes, as the window shows them."""
+        step, loss = frame.step, self.bench.subject.loss(frame)
         (x, y, wide, high), theme, sketch = self.rooms()[1 if self.learnt else 0], self.bench.theme, Sketch()
         for words, value, at in (("step", f"{step:,}", x), ("loss", loss_text(loss), x + wide / 2)):
             sketch.text(at, y + high - 4, words, LABEL, theme.text2)
@@ -153,7 +154,7 @@ class ShortFilm:
         """Count the step, and return the sentence while all weights train."""
         run, facts = self._run, self._subject.source.facts
         samples = 1 if facts is None else facts.batch_size
-        self.stage.count(run.steps, run.loss)
+        self.stage.count(self._subject.frame())
         who = "it moves" if run.n_weights == 1 else f"all {run.n_weights:,} weights move"
         whose = f"{samples:,} {noun(self._subject, samples)} at once"
         if samples == 1:
@@ -165,9 +166,9 @@ class ShortFilm:
     def ending(self, reel: Reel) -> None:
         """Film what was learnt."""
         frame, run, claim = self._subject.frame(), self._run, self._claim
-        self.stage.count(run.steps, run.loss)
+        self.stage.count(frame)
         said = "" if claim is None else claim(Moment(frame, self._subject.source))
-        said = said or f"the loss is now {loss_text(run.loss)}."
+        said = said or f"the loss is now {loss_text(self._subject.loss(frame))}."
         words = f"After {run.steps:,} step{'s' * (run.steps != 1)}: {said[:1].lower()}{said[1:]}"
         self._hold(reel, "result", words, bool, frame, exact=True)
 

@@ -333,7 +333,8 @@ class Workbench:
 
     def place_side(self) -> None:
         """Place the panels that the inspector does not cover."""
-        self.interaction.column_taken = self.controls.open
+        inside = self.step_drawing.micro_step is not None  # the inspector describes whole steps
+        self.interaction.column_taken = self.controls.open or inside
         if self.controls.has_place:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)

@@ -86,6 +86,14 @@ def test_held_objects_follow_the_run():
     assert twin[0].weight.data[0, 0] != net[0].weight.data[0, 0]
 
 
+def test_two_frames_of_one_step_are_different_frames():
+    with make_run() as run:
+        one, other = run.frame(), run.frame()
+        assert one == one
+        assert one != other  # which a film asks, to draw no picture twice
+        assert one.step == other.step
+
+
 def test_a_new_run_takes_the_weights_over():
     net = small()
     old, new = make(net), make(net)

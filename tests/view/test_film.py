@@ -21,7 +21,7 @@ from kit.runs import bits, make_run
 from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.run.questions.ranges import weight_extent
-from scalarviz.view.ink.text import measure
+from scalarviz.view.ink.text import loss_text, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
@@ -98,6 +98,8 @@ def test_a_short_film_says_the_purpose_one_weight_the_batch_and_the_result_each_
     assert all(said.count(words) >= 2 * 5 for words in beats)
     assert beats[0] == subject_of(scene).purpose != ""
     assert beats[-1].startswith("After 20 steps: ")
+    counted = [text.text for sketch in frames[-1][1] for text in sketch.texts]
+    assert counted == ["step", "20", "loss", loss_text(subject_of(scene).loss(subject_of(scene).frame()))]
     before = make_scene(name)
     subject = subject_of(before)
     walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())

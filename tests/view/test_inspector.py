@@ -207,6 +207,8 @@ def test_the_column_adds_up_and_divides_as_printed(products, mean, listed):
         assert sum(term.value for term in book.terms) + book.rest.value == book.total.value
         true = Decimal(one.total - sum(row.product for row in one.rows[:listed])).scaleb(-book.power)
         assert abs(book.rest.value - true) <= book.total.place * (listed + 2) / 2 + abs(true) * Decimal("1e-9")
+    largest, first = Decimal(products[one.rows[0].sample]).scaleb(-book.power), book.terms[0]
+    assert abs(largest - first.value) * 20 <= abs(largest) or first.place <= Decimal("1e-5"), "two digits, while room"
     for term, printed in zip(one.rows, book.terms, strict=False):
         assert abs(Decimal(term.product).scaleb(-book.power) - printed.value) * 2 <= printed.place * Decimal("1.0001")
         delta, factor = factors(term.delta, term.x, printed, book.power)

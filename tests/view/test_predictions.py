@@ -85,7 +85,10 @@ def test_a_pressed_arrow_answers_and_wrong_answers_are_counted(hall):
         hand.press(hand.spot("arrow", -1 if rises else 1))
         assert hand.bench.step_drawing.micro_step.sentence.caption.text.startswith("Wrong: ")
         assert {"predicted", "0 of 1"} <= set(hand.words())
-        assert not hand.view.micro.answer(rises=True)  # there is no question now
+        rate = hand.run.lr
+        hand.key("Up")  # there is no question now
+        assert (hand.run.lr, hand.view.micro.predictions.score) == (rate, "0 of 1")
+        assert "press . for the next question" in hand.words()
         hand.key(".")
         assert asked(hand)[1] == UPDATE
         hand.key(",")  # leaves it without an answer
@@ -122,3 +125,41 @@ def test_predict_opens_a_cell_with_a_question():
             assert cell._shown.call(lambda play: play.viewer.bench.step_drawing.micro_step.asks)
         finally:
             cell.close()
+
+
+def test_inside_a_step_a_clicked_cube_hides_no_panel():
+    with live_hand(make_scene("neuron")) as hand:
+
+        def shown():
+            return {name for name, drawer in hand.bench.side.drawers.items() if drawer.box is not None}
+
+        hand.do("step")
+        hand.bench.select(0)
+        at_rest = shown()
+        hand.do("micro_next")
+        hand.settled()
+        inside = shown()
+        hand.bench.select(None)
+        assert shown() == inside > at_rest
+        hand.bench.select(0)
+        assert shown() == inside
+        hand.do("step")
+        hand.settled()
+        assert shown() == at_rest
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_selected_weight_is_asked_about_once_and_each_answer_is_about_a_number_that_is_shown(index):
+    with live_hand(make_scene("neuron", weights="2")) as hand:
+        hand.do("step", 3)
+        hand.bench.select(index)
+
+        def answers(asked_about, phase):
+            assert asked_about not in hand.bench.step_drawing.micro_step.cube_texts, "the arrows stand there"
+            hand.view.key("Up")
+            shown = hand.bench.step_drawing.micro_step
+            assert shown.sentence.index == asked_about
+            assert (shown.frame.computed if phase == GRADIENTS else shown.moved)[asked_about]
+
+        questions = [what for what, _ in play(hand, answers)]
+        assert len(set(questions)) == len(questions) == 4

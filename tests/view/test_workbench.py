@@ -253,6 +253,14 @@ def test_long_words_are_broken_not_cut():
     assert all(measure(line, 13) <= 100 for line in lines)
 
 
+def test_a_percent_sign_stays_beside_its_number():
+    said = "Class 1 got 4 % of the votes, 100 %."
+    for width in range(60, 300, 7):
+        lines = wrapped(said, float(width))
+        assert " ".join(lines) == said
+        assert not any(line.startswith("%") for line in lines)
+
+
 def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
     bench = keyed(single)
     bench.next_panels()

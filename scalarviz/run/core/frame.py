@@ -167,7 +167,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Frame:
     """One consistent snapshot: the values after step `step`, and what that step did.
 

@@ -26,9 +26,9 @@ _APART = 14.0  # a name and its value beside the pointer
 
 
 def wrapped(text: str, width: float, size: float = LABEL, bold: bool = False) -> list[str]:
-    """Return `text` in lines of at most `width`; longer words are broken."""
+    """Return `text` in lines of at most `width`; longer words are broken, and ``%`` stays beside its number."""
     lines = [""]
-    for word in text.split():
+    for word in re.findall(r"\S+(?: %\S*)?", text):
         joined = f"{lines[-1]} {word}".strip()
         if measure(joined, size, bold) <= width:
             lines[-1] = joined

@@ -123,12 +123,12 @@ class Ledger:
 def ledger_of(reason: Why, listed: int) -> Ledger:
     """Return the first `listed` terms, the rest, the sum and the gradient, so that the printed numbers add up."""
     products, more = [row.product for row in reason.rows[:listed]], reason.count > listed
-    order = _order(*products, reason.total)
-    least = _order(reason.total) if reason.total else order
+    orders = [_order(*part) for part in (products, [reason.total]) if any(part)] or [0]
+    order, least = max(orders), min(orders)
     power = 0 if -3 <= order < 5 else 3 * math.floor(order / 3)
     unit = 10.0**-power
     numbers = [product * unit for product in products]
-    digits = min(3 + order - least, 7 + order - power)  # the sum has three digits, too, as far as there is room
+    digits = min(3 + order - least, 7 + order - power)  # terms and sum have three digits, as far as there is room
     sums = column(numbers, reason.total * unit - sum(numbers), reason.total * unit, more=more, digits=digits)
     total, rest = read(sums.total), read(sums.rest) if more else None
     return Ledger(power, tuple(map(read, sums.rows)), rest, total, *_divided(reason, total, power))

@@ -200,14 +200,15 @@ class MicroSteps:
         return True
 
     def answer(self, *, rises: bool) -> bool:
-        """Answer the open question, and show what happens; return whether there was one."""
+        """Answer the open question, and show what happens; return whether questions are on."""
         question = self.predictions.question
-        if question is None or self.walk is None:
+        if not self.predictions.on or self.walk is None:
             return False
+        if question is None:  # a second press must not change the learning rate
+            self._view.say("press . for the next question")
+            return True
         verdict = self.predictions.judge(rises)
-        self._show(
-            question.at, instead=judged(self.walk.micro_step_at(question.at, self._view.bench.selected), verdict)
-        )
+        self._show(question.at, instead=judged(self.walk.micro_step_at(question.at, question.about), verdict))
         return True
 
     def _clicked(self, what: str, number: int) -> None:

@@ -16,10 +16,11 @@ HOW = "press an arrow on the cube, or the key Up or Down"
 
 
 class Question(NamedTuple):
-    """What is asked: the micro-step that gives the answer, and whether the weight rises there."""
+    """What is asked: the micro-step that gives the answer, whether the weight rises, and the selected weight."""
 
     at: int
     rises: bool
+    about: int | None
 
 
 class Predictions:
@@ -45,13 +46,16 @@ class Predictions:
         """
         self.question = None
         for at in (at for at in places if walk.phases[at - 1] in ASKED):
-            said = walk.micro_step_at(at, about).sentence
+            before, phase = walk.micro_step_at(at - 1, about), walk.phases[at - 1]
+            known = before.moved if phase == UPDATE else before.frame.computed
+            new = None if about is None or known[about] else about  # no weight is asked about twice
+            said = walk.micro_step_at(at, new).sentence
             rises = self._change(walk, at, said.index)
             if rises < 0 or rises > 0:
-                self.question = Question(at, rises > 0)
-                asks = Caption(ASKED[walk.phases[at - 1]])
-                before = walk.micro_step_at(at - 1, about)
-                return replace(before, sentence=Sentence(said.name, HOW, index=said.index, caption=asks), asks=True)
+                self.question = Question(at, rises > 0, new)
+                asked = Sentence(said.name, HOW, index=said.index, caption=Caption(ASKED[phase]))
+                texts = {k: text for k, text in before.cube_texts.items() if k != said.index}  # the arrows stand there
+                return replace(before, sentence=asked, asks=True, cube_texts=texts)
         return None
 
     @staticmethod
