@@ -47,17 +47,17 @@ class Sentences:
         self._follow = () if board is None else (*map(quoted, board.letters), "end")
 
     def sentence_for(
-        self, step: MicroStep, selected: int | None, known: NDArray[np.bool_], adding: int = 0
+        self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0
     ) -> Sentence:
-        """Return the line of a micro-step; it is about the `selected` weight if its number is `known`."""
-        said = self._line(step, selected, known, adding)
+        """Return the line of a micro-step; it is about the `selected` weight if that number is `computed`."""
+        said = self._line(step, selected, computed, adding)
         return replace(said, caption=self.captions.caption_for(step, said.name, said.index, self._about, adding))
 
-    def _line(self, step: MicroStep, selected: int | None, known: NDArray[np.bool_], adding: int) -> Sentence:
+    def _line(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int) -> Sentence:
         if adding:
             return self._of_sum(step, adding)
         if step.phase in ("gradients", "update"):
-            return self._of_weight(step, selected if selected is not None and known[selected] else None)
+            return self._of_weight(step, selected if selected is not None and computed[selected] else None)
         if step.kind == "product":
             index = int(step.weights[0])
             w, x = self._factors(index)

@@ -119,8 +119,7 @@ class Walk:
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         asked = now if selected is None else opened.about(now, selected)
-        known = moved if phase == UPDATE else computed
-        sentence = self.sentences.sentence_for(asked, selected, known, adding)
+        sentence = self.sentences.sentence_for(asked, selected, computed, adding)
         reached, joined = self._reached(done), self._deltas_of(done)
         deltas = joined
         if adding:  # the scene shows the sample that is added now, as the side does

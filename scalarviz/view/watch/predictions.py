@@ -46,10 +46,10 @@ class Predictions:
         """
         self.question = None
         for at in (at for at in places if walk.phases[at - 1] in ASKED):
-            before, phase = walk.micro_step_at(at - 1, about), walk.phases[at - 1]
-            known = before.moved if phase == UPDATE else before.frame.computed
-            new = None if about is None or known[about] else about  # no weight is asked about twice
-            said = walk.micro_step_at(at, new).sentence
+            before, after, phase = walk.micro_step_at(at - 1, about), walk.micro_step_at(at), walk.phases[at - 1]
+            old, now = (one.moved if phase == UPDATE else one.frame.computed for one in (before, after))
+            new = about if about is not None and now[about] and not old[about] else None  # asked about only once
+            said = after.sentence if new is None else walk.micro_step_at(at, new).sentence
             rises = self._change(walk, at, said.index)
             if rises < 0 or rises > 0:
                 self.question = Question(at, rises > 0, new)
