@@ -173,7 +173,7 @@ def test_the_delta_of_a_class_is_pytorchs_share_less_its_target(name, alone, tor
         unit = step.column
         assert (step.formula, step.factors[2]) == (f"p {MINUS} t", 1)
         assert step.factors[:2] == pytest.approx((shares[:, unit].mean(), wanted[:, unit].mean()), rel=1e-9)
-        assert step.value == pytest.approx(opened.joined[stage][unit], rel=1e-9)
+        assert step.value == pytest.approx(opened.delta_sums[stage][unit], rel=1e-9)
     short = torch.nn.functional.cross_entropy(logits, torch.tensor(classes)).item()
     assert opened.loss == pytest.approx(short, rel=1e-9)
     if alone:
@@ -212,7 +212,7 @@ def test_the_delta_of_a_letter_is_divided_by_the_letters_of_its_word(torch):
     wanted = float(step.column == opened.targets[count - 1, 0])
     assert step.factors == pytest.approx((float(shares[step.column]), wanted, 1 / count), rel=1e-9)
     assert step.formula == f"(p {MINUS} t) / {count}"
-    assert step.value == pytest.approx(opened.joined[f"letters ({count})"][step.column], rel=1e-9)
+    assert step.value == pytest.approx(opened.delta_sums[f"letters ({count})"][step.column], rel=1e-9)
 
 
 def test_terms_of_a_convolution_stand_at_its_positions(torch):
@@ -485,7 +485,7 @@ def test_a_batch_that_is_too_large_to_keep_is_the_sum_of_its_blocks():
         np.testing.assert_allclose(opened.rows[stage], rows[: opened.shown].T, rtol=1e-9)
         np.testing.assert_allclose(opened.means[stage], rows.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(opened.deltas["0"], deltas[: opened.shown].T, rtol=1e-9, atol=1e-18)
-    np.testing.assert_allclose(opened.joined["0"], deltas.sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(opened.delta_sums["0"], deltas.sum(axis=0), rtol=1e-9)
     terms, products = opened.terms(5, 7), deltas[:, 1] * x[:, 2]
     largest = np.sort(np.argsort(-np.abs(products))[:7])
     assert (terms.count, terms["sample"].tolist(), terms.count_words) == (count, largest.tolist(), "7 of 360,000")
@@ -552,11 +552,11 @@ def test_what_weights_meet_is_that_of_the_last_call_that_the_loss_reads():
         calls.setdefault(stage.weight.start, []).append(stage)
     x, delta = opened.met()
     for stages in calls.values():
-        stage = [stage for stage in stages if opened.joined[stage.name].any()][-1]
+        stage = [stage for stage in stages if opened.delta_sums[stage.name].any()][-1]
         if np.isnan(stage.weight.of(x)).any():
             assert stage.kind == "embedding"
             continue
         products = stage.weight.of(x) * stage.weight.of(opened.values)
         assert products.sum(axis=1) == pytest.approx(opened.means[stage.name], rel=1e-9, abs=1e-12)
-        expected = np.repeat(opened.joined[stage.name], stage.weight.shape[1])
+        expected = np.repeat(opened.delta_sums[stage.name], stage.weight.shape[1])
         assert stage.weight.of(delta).ravel() == pytest.approx(expected, rel=1e-9, abs=1e-15)
