@@ -73,6 +73,7 @@ def test_every_step_of_a_recording_is_the_step_of_the_run(options, tmp_path):
     check(run, tmp_path / "a.svz")
 
 
+@pytest.mark.ci
 def test_edits_and_branches_are_on_the_way(tmp_path):
     run = make_run(dtype="float32")
     with sv.Recording(run, every=EVERY, path=tmp_path / "a.svz"):
