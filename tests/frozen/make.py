@@ -344,7 +344,7 @@ def in_recording(path: Path) -> Iterator[tuple[str, Any]]:
                 for step in range(int(one.steps[0]) + 1, 0 if one.why_closed else int(one.steps[-1]) + 2):
                     opened = one.open(step)
                     yield f"{branch.number} step {step}, micro-steps", len(opened.micro_steps())
-                    yield from ((f"{branch.number} step {step}, {part}", np.float32(getattr(opened, part)))
+                    yield from ((f"{branch.number} step {step}, {part}", [f"{x:.5g}" for x in getattr(opened, part)])
                                 for part in ("gradient", "new_values"))  # fmt: skip
         yield "pictures", [_picture_facts(p) for p in whole.pictures]
 

@@ -454,7 +454,7 @@ def test_in_a_column_no_line_of_a_sentence_is_cramped_cut_or_below_its_place(rul
             drawn = sentence((0.0, 0.0, 304.0, high), DARK, walk.micro_step_at(at).sentence).texts
             rows = sorted({round(text.y, 3) for text in drawn})
             assert all(below - above >= pitch * 13 for above, below in pairwise(rows))
-            assert all(text.left + text.width <= 304.5 and text.y <= high + 20 for text in drawn)  # below it is air
+            assert all(text.left + text.width <= 304.5 and text.y <= high + 12 for text in drawn)  # below it is air
 
 
 @pytest.mark.parametrize("whole_batch", [False, True])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import sqlite3
 import zlib
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 DATA_LIMIT = 64 << 20
-"""Most bytes that a data set takes in a file, unless the caller says otherwise."""
+"""Most bytes that all data of a recording takes, unless the caller says otherwise."""
 WORTH = 8
 """A data set that is this many times as large is not even compressed."""
 MOST_SHARES = 1 << 18
@@ -57,7 +58,9 @@ MOST_BYTES = 1 << 28
 SMALL = ("u1", "i1", "u2", "i2", "f2", "f4", "f8")
 """Types of stored samples, the smallest first."""
 MOST_RULES = 8
-"""Most rules that are held with their trainings at a time."""
+"""Most rules, and most networks, that are held with their trainings at a time."""
+COMPARED = 64
+"""A rule is looked for among so many last ones: a schedule may make one for each frame."""
 MOST_DATA = 1 << 33
 """Most bytes of a part of a data set."""
 NO_DATA = "its data is not in the file (data=False)"
@@ -94,7 +97,7 @@ class StepParts:
             run._trained, run._training._held, data, schedule, setup.optimizer, setup.batch_size, setup.samples,
             setup.sampling, setup.limits, setup.seed, setup.pace.momenta, run._choice.name, setup.groups,
         )  # fmt: skip
-        for number in range(len(self._rules) - 1, -1, -1):
+        for number in range(len(self._rules) - 1, max(-1, len(self._rules) - 1 - COMPARED), -1):
             if all(a is b or (k > 1 and a == b) for k, (a, b) in enumerate(zip(self._rules[number], key, strict=True))):
                 return number
         self._rules.append(key)
@@ -130,10 +133,11 @@ class StepParts:
         return number
 
     def _data_set(self, run: Run, found: list[Item]) -> int:
-        for number, known in enumerate(self._sets):
-            if known is run._dataset or _equal(known, run._dataset):  # an edit that was done again made a copy
-                self._sets[number] = run._dataset
-                return number
+        for same in (operator.is_, _equal):  # every frame asks; an edit that was done again made a copy
+            for number, known in enumerate(self._sets):
+                if same(known, run._dataset):
+                    self._sets[number] = run._dataset
+                    return number
         self._sets.append(run._dataset)
         number, data, count = len(self._sets) - 1, run._problem.data, run._tape.n_inputs + run._tape.n_targets
         if isinstance(data, FromFiles) or self._limit is None:
@@ -308,7 +312,9 @@ class Rules:
             said: RuleSaid = self._said("rule", number, _readers()[1])
             check(not said.why, said.why[:200])
             self.keyframe = -1
-            self._rules = dict(list(self._rules.items())[1 - MOST_RULES :])
+            self._rules, self._networks = (
+                dict([*held.items()][1 - MOST_RULES :]) for held in (self._rules, self._networks)
+            )
             self._rules[key] = self._made(said, network, shapes)
         return self._rules[key]
 
@@ -394,10 +400,8 @@ class Rules:
             found = self.one(asked, (number, len(parts)))
             check(found is not None, "its data is missing")
             high, wide, kind, packed = found or (0, 0, "", b"")
-            check(
-                kind != "",
-                str(packed, "utf-8", "replace")[:200] if isinstance(packed, bytes) else "its data is missing",
-            )
+            if kind == "" and isinstance(packed, bytes):  # left out, and it says why
+                raise FileFormatError(packed.decode("utf-8", "replace")[:200])
             right = type(high) is int and type(wide) is int and kind in SMALL and 0 < high <= rows - at and wide > 0
             check(right and all(part.shape[1] == wide for part in parts), "its data does not fit its network")
             size = high * wide * np.dtype(kind).itemsize

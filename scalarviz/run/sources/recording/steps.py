@@ -49,8 +49,9 @@ def open_step(record: Recorded, step: Any, sample: Sample | None = None) -> Open
             own = None if one is not None else _own(record, step, rule)
             opened = Opened(replace(taken, engine_step=own), trial=one is not None)
             opened.micro_steps(), opened.new_values  # what makes no sense is refused here, not when it is shown
-            for group in range(len(taken.rules)):
-                opened.update(next((k for k in np.flatnonzero(taken.trained).tolist() if taken.group(k) == group), 0))
+            of = taken.of_group[0] if taken.of_group else np.zeros(len(taken.values))
+            for weights in (np.flatnonzero(taken.trained & (of == group)) for group in range(len(taken.rules))):
+                opened.update(int(weights[0]) if len(weights) else 0)
             return opened
     except FileFormatError as error:
         why = str(error)
