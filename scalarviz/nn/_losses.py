@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +31,6 @@ from ._inputs import titled
 
 Reduction = Literal["mean", "sum", "none"]
 Joined = Literal["mean", "sum"]
-Shares = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 def joined_of(given: object, what: str) -> Joined:
@@ -54,15 +54,23 @@ def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return getattr(loss, "batch_part", loss)
 
 
-def batch_shares(loss: Callable[[Any, Any], Any]) -> Shares | None:
-    """Return the function that computes each sample's share in the divisor of a mean; None if every share is 1.
+def batch_shares(loss: Callable[[Any, Any], Any]) -> BatchShares | None:
+    """Return the function that computes each sample's share in the divisor of a mean; None if every share is 1."""
+    own = getattr(loss, "batch_shares", None)
+    return None if own is None or batch_reduction(loss) != "mean" else BatchShares(loss)
 
-    It computes in float64 whatever the run's dtype, so that equal targets have equal shares everywhere.
+
+@dataclass(frozen=True, eq=False)
+class BatchShares:
+    """Computes each sample's share with `loss`, in float64 whatever the run's dtype.
+
+    So equal targets have equal shares everywhere.
     """
-    shares: Shares | None = getattr(loss, "batch_shares", None)
-    if shares is None or batch_reduction(loss) != "mean":
-        return None
-    return lambda targets: np.asarray(shares(np.asarray(targets, np.float64)), np.float64)
+
+    loss: Any
+
+    def __call__(self, targets: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(self.loss.batch_shares(np.asarray(targets, np.float64)), np.float64)
 
 
 class Loss:

@@ -181,14 +181,16 @@ def test_a_replay_writes_films_stills_and_a_line(cli):
     assert result.json.keys() == {"a", "b", "step"}
 
 
-@pytest.mark.usefixtures("files")
-def test_what_is_left_of_a_recording_that_was_cut_is_shown_and_what_is_missing_is_said(cli):
+def test_what_is_left_of_a_recording_that_was_cut_is_shown_and_what_is_missing_is_said(cli, tmp_path):
+    scene = make_scene("rgb", seed=0)
+    with sv.Recording(scene, every=1, gradients=True, path=tmp_path / "one.svz"):
+        scene.run.step(200)  # so many that their frames fill pages of their own
     whole = Path("one.svz").read_bytes()
     Path("cut.svz").write_bytes(whole[: len(whole) - 4096 * 3])
     result = cli("replay", "cut.svz", "--out", "p.png", *SMALL)
-    assert "Traceback" not in result.err
-    assert "cut.svz: " in result.err
-    assert Path("p.png").exists() == (result.code == 0)
+    assert result.code == 0
+    assert "cut.svz: the end is missing" in result.err
+    assert Path("p.png").exists()
 
 
 # ---- view

@@ -141,7 +141,8 @@ class StepParts:
         self._sets.append(run._dataset)
         number, data, count = len(self._sets) - 1, run._problem.data, run._tape.n_inputs + run._tape.n_targets
         if isinstance(data, FromFiles) or self._limit is None:
-            why = NO_DATA if self._limit is None else "its samples are in files, which the recording does not copy"
+            unsaid = "its samples are read from files or drawn anew, which the recording does not copy"
+            why = NO_DATA if self._limit is None else unsaid
             found.append(put("data", 6, (number, 0, 0, 0, "", why.encode())))
         else:
             rows = partial(self._data_rows, number, data.head(count), self._limit)
