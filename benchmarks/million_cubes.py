@@ -23,7 +23,7 @@ from _timing import Found, benchmark, main, timing_of
 from numpy.typing import NDArray
 from vispy import gloo, scene
 
-from scalarviz.run.core.frame import Tensor
+from scalarviz.run.core.tensors import Tensor
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.ink.theme import get_map
 from scalarviz.view.out.offscreen import offscreen

@@ -16,8 +16,9 @@ Nothing here draws.
 """
 
 from . import controls, panels
-from .core.frame import Frame, Stage, Tensor
+from .core.frame import Frame
 from .core.history import History
+from .core.tensors import Stage, Tensor
 from .frames import FrameRequest
 from .opened.opened import Opened
 from .run import Run

@@ -18,8 +18,9 @@ from ..checks import flag, function, integer, text
 from ..engine.data import Data
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..scalar.number import checked_number
-from .core.frame import Frame, Stage, Tensor
+from .core.frame import Frame
 from .core.setup import Setup
+from .core.tensors import Stage, Tensor
 from .edits import Edit
 from .source import Facts, Source
 

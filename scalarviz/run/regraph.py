@@ -26,8 +26,9 @@ from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .core.gather import as_blocks, blocks_of, buffers_in, owners_of, release, starts
 from .core.graph import Graph, Place, recorded
-from .core.optimizer import columns_of, hand_back, record_rules, record_update
+from .core.optimizer import columns_of, record_rules, record_update
 from .core.setup import Dataset, data_of
+from .core.training import hand_back
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 from .engines import prepare_anew
 from .making import put_on, take_weights

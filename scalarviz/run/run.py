@@ -27,12 +27,13 @@ from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, editing, engines, frames, making, state, travel
 from .callbacks import Recorder, StepCallback
-from .core.frame import Branch, Frame, Stage, Tensor
+from .core.frame import Branch, Frame
 from .core.graph import Forward, Graph
 from .core.history import History
-from .core.optimizer import Given, LossScale, hand_back, spans_in
+from .core.optimizer import Given, LossScale, spans_in
 from .core.setup import Dataset
-from .core.training import Training, in_turn, on_training_thread
+from .core.tensors import Stage, Tensor
+from .core.training import Training, hand_back, in_turn, on_training_thread
 from .editing import UNCHANGED, RunAccess, Unchanged
 from .edits import AddSamples, Refill, SetFrozen, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
 from .edits.base import Applied, Edit

@@ -17,8 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError, UnknownNameError, listing
 from ..scalar.store import Store
-from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
+from .core.frame import Frame
 from .core.graph import Forward
+from .core.history import NO_CURVE, Curve
+from .core.tensors import Stage, Tensor
 from .edits import Edit
 from .frames import FrameRequest, PendingCall, evaluated, sample
 from .opened.network import SampleGradient

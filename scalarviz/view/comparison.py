@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.core.frame import Frame, Past, Stage
+from ..run.core.frame import Frame, Past
+from ..run.core.tensors import Stage
 from ..run.questions.ranges import Range, extent, settled
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord

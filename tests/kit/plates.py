@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.core.tensors import Stage, Tensor
 from scalarviz.view.space.layout import Layout, layout_for
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kit.exported import NETWORKS
 from kit.onnx_files import Made
-from scalarviz.run.core.frame import Tensor
+from scalarviz.run.core.tensors import Tensor
 from scalarviz.view.ink.boxes import CHANNEL, LABEL
 from scalarviz.view.ink.text import measure
 from scalarviz.view.space.blocks import Item, blocks

@@ -18,7 +18,7 @@ from kit.runs import make_run
 from kit.windows import live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.core.tensors import Stage, Tensor
 from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.scale import ActivationScale, rows_of

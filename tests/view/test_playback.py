@@ -17,7 +17,8 @@ from kit.benches import KEYS, again, bench_of, box_of, overlap, said, said_anywh
 from kit.commands import make_scene
 from kit.windows import X, live_hand, make_colour_run, make_colour_scene
 from scalarviz.errors import InputError
-from scalarviz.run.core.frame import Branch, Curve, Past
+from scalarviz.run.core.frame import Branch, Past
+from scalarviz.run.core.history import Curve
 from scalarviz.run.edits import SetBatchSize, SetOptimizer, SetWeights
 from scalarviz.run.edits.base import Applied
 from scalarviz.run.panels import LossCurve

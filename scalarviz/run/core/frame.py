@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar.mask import Draws
+from .history import NO_CURVE, Curve
+from .tensors import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from ...engine.data import Data
@@ -21,150 +22,8 @@ if TYPE_CHECKING:
     from .setup import Setup
 
 
-FloatArray = NDArray[np.floating]
-BoolArray = NDArray[np.bool_]
-
 UPDATES = ("update", "update/value")
 """Quantities that a step can have without a gradient."""
-
-Role = Literal["weight", "bias", "value", "buffer", "count"]
-BUFFERS = ("buffer", "count")
-"""Roles that no optimiser trains."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """One named block of the flat arrays of a Frame.
-
-    Attributes
-    ----------
-    name : str
-        As in ``named_parameters`` (``"0.weight"``).
-    shape : tuple of int
-        ``(out, in)`` for a weight matrix, ``(out,)`` for a bias, ``()`` for a lone Weight.
-    start : int
-        Index of its first element in the flat arrays, C order.
-    role : {"weight", "bias", "value", "buffer", "count"}
-        How the block is drawn. The network reads a ``"buffer"`` and no optimiser trains it (the running mean of a
-        norm). A ``"count"`` is a buffer that counts; it is not drawn.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    start: int
-    role: Role = "weight"
-
-    @property
-    def size(self) -> int:
-        """Number of scalars."""
-        return prod(self.shape)
-
-    @property
-    def buffer(self) -> bool:
-        """True if the tensor is no weight, so that it gets no gradient."""
-        return self.role in BUFFERS
-
-    @property
-    def span(self) -> slice:
-        """Slice of the block in the flat arrays."""
-        return slice(self.start, self.start + self.size)
-
-    def of(self, flat: FloatArray) -> FloatArray:
-        """Return the block of `flat` in its own shape (a view)."""
-        return flat[self.span].reshape(self.shape)
-
-    def stored(self, flat: FloatArray) -> NDArray[Any]:
-        """Return a copy of the block as files have it: counts are int64."""
-        block = self.of(flat)
-        with np.errstate(invalid="ignore"):
-            return block.astype(np.int64) if self.role == "count" else block.copy()
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """The output of one call of a module, as the picture draws it.
-
-    Attributes
-    ----------
-    name : str
-        Module path (``"0"``), followed by a number from the second call on (``"0 (2)"``); ``"output"`` for the
-        return value of the model. Also the key in :attr:`Frame.activations`.
-    kind : str
-        ``"linear"``, the name of the activation (``"sigmoid"``, ``"tanh"``), or the module's name for its stage
-        (``"conv2d"``, ``"max_pool2d"``, ``"softmax"``).
-    outputs : int
-        Length of its output row (a picture C x H x W in C order).
-    weight, bias : Tensor or None
-        Only for ``"linear"``.
-    shape, input_shape : tuple of int
-        Shapes of output and input: (C, H, W) of pictures, (n,) of rows; empty if unknown.
-    sources : tuple of str
-        The stages whose rows it reads, ``"input"`` for the sample, in order; empty: the stage before it.
-    whole : bool
-        For ``"linear"``: whether its columns are all numbers of those rows, one row after the other.
-    """
-
-    name: str
-    kind: str
-    outputs: int
-    weight: Tensor | None = None
-    bias: Tensor | None = None
-    shape: tuple[int, ...] = ()
-    input_shape: tuple[int, ...] = ()
-    sources: tuple[str, ...] = ()
-    whole: bool = True
-
-
-def is_chain(stages: Sequence[Stage]) -> bool:
-    """Return whether every stage reads only the row of the stage before it, and no layer occurs twice."""
-    before = ["input", *(stage.name for stage in stages)]
-    called = [stage.weight.start for stage in stages if stage.weight is not None]
-    return len(called) == len(set(called)) and all(
-        stage.whole and stage.sources in ((), (name,)) for stage, name in zip(stages, before, strict=False)
-    )
-
-
-class Curve(NamedTuple):
-    """Step numbers, losses and learning rates: read-only arrays of one length."""
-
-    step: NDArray[np.int64]
-    loss: NDArray[np.float64]
-    lr: NDArray[np.float64]
-
-    def part(self, places: slice | NDArray[Any]) -> Curve:
-        """Return some of the steps, by their indices."""
-        return Curve(self.step[places], self.loss[places], self.lr[places])
-
-    def up_to(self, step: int) -> Curve:
-        """Return the steps up to `step`."""
-        return self.part(slice(int(np.searchsorted(self.step, step, "right"))))
-
-    def after(self, step: int) -> Curve:
-        """Return the steps after `step`."""
-        return self.part(slice(int(np.searchsorted(self.step, step, "right")), None))
-
-    def followed(self, step: int, loss: NDArray[np.float64], lr: NDArray[np.float64]) -> Curve:
-        """Return this curve followed by losses and rates up to `step`; only the new part if it leaves a gap."""
-        more = Curve(np.arange(step - len(loss) + 1, step + 1), loss, lr)
-        if len(self.step) and self.step[-1] != more.step[0] - 1:
-            return more
-        return Curve(*(np.concatenate(parts) for parts in zip(self, more, strict=True)))
-
-    def of_weights(self, step: int = 0, loss: float = float("nan")) -> Curve:
-        """Return each loss at the step of its weights, one earlier; end with `loss` at `step` unless it is NaN."""
-        if loss != loss:
-            return Curve(self.step - 1, self.loss, self.lr)
-        kept = self.up_to(step)
-        return Curve(np.append(kept.step - 1, step), np.append(kept.loss, loss), np.append(kept.lr, float("nan")))
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Make the array read-only and return it."""
-    array.flags.writeable = False
-    return array
-
-
-NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
 from ..validation import Shape
-from .frame import Role, Stage, Tensor
+from .tensors import Role, Stage, Tensor
 
 
 def blocks_of(model: Any) -> list[Block]:

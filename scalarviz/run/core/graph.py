@@ -29,9 +29,9 @@ from ...scalar.store import Block
 from ...tape import Plan, Tape, halved, lower, trace
 from ...tape.half import loss_scale_of
 from ..validation import Ids, Shape, as_samples, check_tables, check_targets, fitting, ids_of, on_rows, on_target_rows
-from .frame import Role, Stage, Tensor
 from .gather import OUTPUTS, blocks_of, buffers_in, stages_of, starts, tensors_of, weight_name
 from .optimizer import SCALE_NAME, trained_indices
+from .tensors import Role, Stage, Tensor
 
 PROBE_SET = 256
 """Most samples that decide whether a unit is dead."""

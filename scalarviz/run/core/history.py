@@ -10,11 +10,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import OutOfRangeError, UnknownNameError, listing, shown
-from .frame import NO_CURVE, Curve, read_only
 
 LIMIT = 1_000_000
 
 Arrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+
+
+class Curve(NamedTuple):
+    """Step numbers, losses and learning rates: read-only arrays of one length."""
+
+    step: NDArray[np.int64]
+    loss: NDArray[np.float64]
+    lr: NDArray[np.float64]
+
+    def part(self, places: slice | NDArray[Any]) -> Curve:
+        """Return some of the steps, by their indices."""
+        return Curve(self.step[places], self.loss[places], self.lr[places])
+
+    def up_to(self, step: int) -> Curve:
+        """Return the steps up to `step`."""
+        return self.part(slice(int(np.searchsorted(self.step, step, "right"))))
+
+    def after(self, step: int) -> Curve:
+        """Return the steps after `step`."""
+        return self.part(slice(int(np.searchsorted(self.step, step, "right")), None))
+
+    def followed(self, step: int, loss: NDArray[np.float64], lr: NDArray[np.float64]) -> Curve:
+        """Return this curve followed by losses and rates up to `step`; only the new part if it leaves a gap."""
+        more = Curve(np.arange(step - len(loss) + 1, step + 1), loss, lr)
+        if len(self.step) and self.step[-1] != more.step[0] - 1:
+            return more
+        return Curve(*(np.concatenate(parts) for parts in zip(self, more, strict=True)))
+
+    def of_weights(self, step: int = 0, loss: float = float("nan")) -> Curve:
+        """Return each loss at the step of its weights, one earlier; end with `loss` at `step` unless it is NaN."""
+        if loss != loss:
+            return Curve(self.step - 1, self.loss, self.lr)
+        kept = self.up_to(step)
+        return Curve(np.append(kept.step - 1, step), np.append(kept.loss, loss), np.append(kept.lr, float("nan")))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Make the array read-only and return it."""
+    array.flags.writeable = False
+    return array
+
+
+NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
 class Entry(NamedTuple):

@@ -8,7 +8,7 @@ contain them, and going back in time restores them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,8 @@ from ...scalar.kernel import float16
 from ...tape import Plan, Tape, lower
 from ...tape.passes import parameters_read
 from ..validation import limited_rule
-from .frame import Frame, Tensor
 from .gather import starts
-
-if TYPE_CHECKING:
-    from .training import Training
-
+from .tensors import Tensor
 
 FIRST_SCALE = 65536
 """Start of a dynamic loss scale."""
@@ -103,11 +99,11 @@ class LossScaleState(NamedTuple):
     skipped: int
 
 
-def loss_scale_state(frame: Frame, tensors: Sequence[Tensor] = ()) -> LossScaleState | None:
-    """Return loss scale and skipped steps at a frame (`tensors`: those of the source), or None without a scale."""
-    for tensor in tensors if frame.forward is None else frame.forward.tensors:
+def loss_scale_state(values: NDArray[Any], tensors: Sequence[Tensor]) -> LossScaleState | None:
+    """Return loss scale and skipped steps among flat values (P,), or None without a scale."""
+    for tensor in tensors:
         if tensor.name == SCALE_NAME and tensor.role == "count":
-            scale, _, skipped = frame.values[tensor.span]
+            scale, _, skipped = values[tensor.span]
             return LossScaleState(int(scale), int(skipped))
     return None
 
@@ -196,14 +192,6 @@ def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequen
     """Return copies of the flat state arrays by ``"<state>.<tensor>"``."""
     named = zip(optimizer.state, state, strict=True)
     return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors if not t.buffer}
-
-
-def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
-    """Give the optimiser the state and step count of a run, so that a hand-written loop can continue."""
-    places = places_of(optimizer, tape)
-    named = zip(optimizer.state, problem.state, strict=True)
-    state = {name: flat[places].astype(np.float64) for name, flat in named}
-    optimizer.receive(problem.t_start + training.steps, state)
 
 
 def places_of(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:

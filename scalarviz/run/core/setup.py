@@ -27,9 +27,9 @@ from ...optim._pace import Pace, PaceMoment
 from ...optim.lr_scheduler import described, remade
 from ...scalar.number import at_least_zero
 from ..validation import limits_of
-from .frame import Tensor
 from .graph import Graph
 from .optimizer import places_of
+from .tensors import Tensor
 
 _ONE = np.zeros(0, np.intp)
 LIMITS = ("l1", "l2", "clip_norm", "clip_value")

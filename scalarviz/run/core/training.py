@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from ...engine.problem import NextReadback, Problem, Rates, Trainer, rates_of
 from ...errors import DivergedError, InputError, TypeMismatchError
+from ...optim import Optimizer
 from ...optim._pace import Pace
 from ...scalar.store import Store
+from ...tape import Tape
 from ...tape.half import TOO_LARGE
 from .history import History
 from .interrupts import DelayedInterrupt
-from .optimizer import LossScale
+from .optimizer import LossScale, places_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -376,3 +378,11 @@ def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> D
     steps, losses = training.history.step, training.history.loss
     good = training.steps if np.isnan(losses[0]) else int(steps[np.flatnonzero(losses <= losses[0])[-1]])
     return DivergedError(said, good - 1)
+
+
+def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
+    """Give the optimiser the state and step count of a run, so that a hand-written loop can continue."""
+    places = places_of(optimizer, tape)
+    named = zip(optimizer.state, problem.state, strict=True)
+    state = {name: flat[places].astype(np.float64) for name, flat in named}
+    optimizer.receive(problem.t_start + training.steps, state)

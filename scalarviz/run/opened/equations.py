@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ...tape import Node, Tape
-from ..core.frame import Stage, Tensor
+from ..core.tensors import Stage, Tensor
 from .attention import LAYERS, Attention
 from .digits import MINUS, digits_of, digits_that_give, rounded
 from .network import Places, Rows

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ...scalar.ops import TABLE
 from ...tape import Node, Tape
-from ..core.frame import Stage, Tensor
 from ..core.optimizer import SCALE_NAME
+from ..core.tensors import Stage, Tensor
 from .attention import BETWEEN, LAYERS, MERGED, SHARES
 from .digits import MINUS, digits_apart, digits_of
 from .equations import (

@@ -15,8 +15,8 @@ from ...engine.problem import follow
 from ...errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
 from ...tape import Tape
 from ...tape.half import loss_scale_of
-from ..core.frame import Stage, Tensor
 from ..core.gather import INPUT, index_of, weight_name
+from ..core.tensors import Stage, Tensor
 from .attention import LAYERS, SHARES, VALUES, Attention, AttentionState
 from .equations import of_samples
 from .micro import GradientTerms, MicroStep, PhaseSpan, Walk, module_path, phases_of

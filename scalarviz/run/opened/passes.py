@@ -16,8 +16,8 @@ from ...engine.problem import Limits, Share, inverse
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
-from ..core.frame import BoolArray, FloatArray, Stage, Tensor
 from ..core.optimizer import LossScale
+from ..core.tensors import BoolArray, FloatArray, Stage, Tensor
 from .network import Network, Place, Rows, Use, slopes, uses_in
 
 

@@ -8,8 +8,8 @@ from math import inf, isfinite, prod
 
 import numpy as np
 
-from ..core.frame import FloatArray, Tensor
 from ..core.gather import weight_name
+from ..core.tensors import FloatArray, Tensor
 from .digits import MINUS, agreeing, column, digits_of
 from .network import INSIDE, Place
 from .opened import Opened

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from ..core.frame import Branch, Curve, Flag
-from ..core.history import History
+from ..core.frame import Branch, Flag
+from ..core.history import Curve, History
 from ..core.training import Training
 from ..edits import Applied
 from ..state import State

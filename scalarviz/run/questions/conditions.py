@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.frame import Stage, Tensor
 from ..core.gather import weight_name
 from ..core.graph import Forward
+from ..core.tensors import Stage, Tensor
 from ..core.training import Training
 from .diagnosis import sources_of
 from .expression import Array, Expression, Kept, Load, Read, fault

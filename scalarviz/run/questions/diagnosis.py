@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.frame import Frame, Stage, Tensor, is_chain
+from ..core.frame import Frame
+from ..core.tensors import Stage, Tensor, is_chain
 
 MOSTLY = 0.95
 """Share of units and samples above which a stage is called saturated."""

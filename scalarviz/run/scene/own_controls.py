@@ -23,8 +23,8 @@ from ...nn import Sequential
 from ...nn._draws import Initializer
 from ...nn.init import rule_of
 from ..controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Segments, Slider
-from ..core.frame import Stage
 from ..core.setup import Setup
+from ..core.tensors import Stage
 from ..edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer, SetSampling, Several
 from ..edits.change import ACTIVATIONS, OPTIMIZERS
 from ..source import RunSource

@@ -10,7 +10,7 @@ from ...checks import flag, function, integer, real_array, text
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...io import CsvTable
 from ..controls import Control, Reader
-from ..core.frame import Tensor
+from ..core.tensors import Tensor
 from ..edits import Edit
 from ..panels import LossCurve, Panel
 from ..run import Run

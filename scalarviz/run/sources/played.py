@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import DeviceError, DivergedError, InputError
-from ..core.frame import Curve, Frame, Past, Stage, Tensor
-from ..core.history import LIMIT
+from ..core.frame import Frame, Past
+from ..core.history import LIMIT, Curve
+from ..core.tensors import Stage, Tensor
 from ..engines import ready, trainer_of
 from ..frames import PendingCall
 from ..opened.opened import Opened

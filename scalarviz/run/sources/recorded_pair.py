@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ...arguments import first_of
 from ...errors import FileFormatError, InputError, listing
-from ..core.frame import Curve, Frame, Past, Stage, Tensor
+from ..core.frame import Frame, Past
+from ..core.history import Curve
+from ..core.tensors import Stage, Tensor
 from ..edits.base import Applied
 from ..travel import WeightRecord
 from .played import Played, RecordedSource

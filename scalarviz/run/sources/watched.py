@@ -17,8 +17,9 @@ from ...arguments import attributes
 from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
 from ..callbacks import Recorder
-from ..core.frame import Branch, Curve, Frame, Past, Stage, Tensor
-from ..core.history import History
+from ..core.frame import Branch, Frame, Past
+from ..core.history import Curve, History
+from ..core.tensors import Stage, Tensor
 from ..source import Abilities, Source
 from ..travel import POINTS, WeightRecord
 from ..validation import LAST_STEP

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...errors import InputError, TypeMismatchError, typed
 from ...nn import Module, Parameter
 from ...scalar import Value, Weight
-from ..core.frame import BUFFERS, Role, Tensor
 from ..core.graph import grouped
+from ..core.tensors import BUFFERS, Role, Tensor
 
 Numbers = NDArray[Any]
 NARROW = ("bfloat16", "float8_", "float6_", "float4_", "int4", "uint4", "int2", "uint2")

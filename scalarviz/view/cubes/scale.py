@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...run.core.frame import Frame
+from ...run.core.tensors import Stage, Tensor, is_chain
 from ...run.opened.digits import exponent, number
 from ...run.questions.ranges import Range, RangeTracker, Scale, clip_share, extent, settled, weight_extent, weight_reach
 from ...run.source import Source

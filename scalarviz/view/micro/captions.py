@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Frame, Stage, Tensor
+from ...run.core.frame import Frame
+from ...run.core.tensors import Stage, Tensor
 from ...run.opened import captions
 from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named

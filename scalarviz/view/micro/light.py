@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Stage
+from ...run.core.tensors import Stage
 from ...run.opened.micro import MicroStep, module_path
 from ...run.opened.opened import Window
 from ...run.questions.ranges import Range, weight_extent

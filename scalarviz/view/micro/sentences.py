@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Stage
+from ...run.core.tensors import Stage
 from ...run.opened.attention import BETWEEN, SHARES
 from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
 from ...run.opened.equations import added

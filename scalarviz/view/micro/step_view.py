@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Stage
+from ...run.core.tensors import Stage
 from ...run.opened.captions import Caption
 from ...run.opened.digits import (
     MINUS,

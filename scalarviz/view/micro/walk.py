@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, shown
-from ...run.core.frame import Frame, Stage
+from ...run.core.frame import Frame
 from ...run.core.gather import weight_name
+from ...run.core.tensors import Stage
 from ...run.opened.attention import SHARES
 from ...run.opened.digits import delta_column, number
 from ...run.opened.equations import DIFFERENCE

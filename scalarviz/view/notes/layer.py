@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...run.core.frame import Frame, Stage
+from ...run.core.frame import Frame
+from ...run.core.tensors import Stage
 from ...run.opened.digits import Term, neuron, one_line
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.core.frame import Frame, is_chain
+from ...run.core.frame import Frame
+from ...run.core.tensors import is_chain
 from ...run.panels import Features
 from ...run.questions.diagnosis import Trouble, diagnose
 from ..cubes.looks import CubeLook

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import one_of
 from ...errors import InputError
-from ...run.core.frame import Frame, Tensor
+from ...run.core.frame import Frame
+from ...run.core.tensors import Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.looks import LOOKS, CubeLook

@@ -17,7 +17,8 @@ from ...checks import integer, text
 from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
-from ...run.core.frame import Frame, Past, Stage
+from ...run.core.frame import Frame, Past
+from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
 from ...run.panels.base import Picture
 from ...run.scene.scene import weights_text

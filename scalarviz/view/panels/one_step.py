@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.core.frame import Frame, Stage, is_chain
+from ...run.core.frame import Frame
+from ...run.core.tensors import Stage, is_chain
 from ...run.panels import GradientTree, LossOver, TrainingLoop
 from ...run.questions.ranges import Range, extent, weight_extent
 from ...run.source import Moment, Source

@@ -13,7 +13,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from ...run.core.frame import Frame, Tensor
+from ...run.core.frame import Frame
+from ...run.core.tensors import Tensor
 from ...run.opened.digits import (
     EXACT,
     MINUS,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ...mistakes import HARMLESS
-from ...run.core.frame import Frame, Tensor
+from ...run.core.frame import Frame
 from ...run.core.optimizer import loss_scale_state
+from ...run.core.tensors import Tensor
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
 from ..ink.boxes import BIG, CHANNEL, LABEL, MARGIN, TITLE, TWO_LINES, Places
@@ -43,8 +44,8 @@ class HudState:
     @property
     def parts(self) -> list[str]:
         """The texts about training beside step and loss."""
-        told = f" {self.batch:,} " in self.of or self.of.startswith("of this ")  # named beside the loss already
-        found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not told else "", self.half)
+        named = f" {self.batch:,} " in self.of or self.of.startswith("of this ")  # named beside the loss already
+        found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not named else "", self.half)
         return [part for part in found if part]
 
 
@@ -68,11 +69,11 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more
 
 def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:
     """Return ``float16, loss scale 65,536, 3 steps skipped``; '' if the run is not in float16."""
-    told = loss_scale_state(frame, tensors)
-    if told is None:
+    scale = loss_scale_state(frame.values, tensors if frame.forward is None else frame.forward.tensors)
+    if scale is None:
         return ""
-    skipped = f", {told.skipped:,} step{'s' if told.skipped > 1 else ''} skipped" if told.skipped else ""
-    return f"float16, loss scale {told.scale:,}{skipped}"
+    skipped = f", {scale.skipped:,} step{'s' if scale.skipped > 1 else ''} skipped" if scale.skipped else ""
+    return f"float16, loss scale {scale.scale:,}{skipped}"
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.core.frame import Branch, Curve, Frame, Past
+from ...run.core.frame import Branch, Frame, Past
+from ...run.core.history import Curve
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.boxes import LABEL, RAIL
 from ..ink.sketch import Box, Cached, Click, Point, Sketch, Spot, spot_at

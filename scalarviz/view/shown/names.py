@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Stage, Tensor
 from ...run.core.gather import weight_name
+from ...run.core.tensors import Stage, Tensor
 from ...run.edits.numbers import Spans
 from ..cubes.scale import in_words
 from ..space.chain import ChainLayer, chain_of

@@ -17,8 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from ...checks import integer
 from ...errors import InputError, TypeMismatchError, typed
 from ...io import CsvTable
-from ...run.core.frame import Curve, Frame, Role, Stage, Tensor
+from ...run.core.frame import Frame
 from ...run.core.graph import grouped
+from ...run.core.history import Curve
+from ...run.core.tensors import Role, Stage, Tensor
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.panels.base import Picture

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.core.frame import Tensor
+from ...run.core.tensors import Tensor
 from ..ink.sketch import Box
 from .camera import Camera, Floats, Rect, Size, fit
 

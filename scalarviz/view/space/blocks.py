@@ -14,7 +14,7 @@ from math import log, prod
 
 import numpy as np
 
-from ...run.core.frame import Tensor
+from ...run.core.tensors import Tensor
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.text import measure
 from .arrangement import Blueprint, Caption, Grid, Kind, Layout, Mode, Note, Plate, Wire, grid_for, laid

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...run.core.frame import Stage, Tensor, is_chain
+from ...run.core.tensors import Stage, Tensor, is_chain
 from .arrangement import Layout, Mode, Plate, fitted, grid_for, inner, laid, plate_for, row_plate, tray_of
 from .camera import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Camera, Floats, Rect, Size, basis, fit
 from .plane import shelves

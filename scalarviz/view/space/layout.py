@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import InputError
-from ...run.core.frame import Stage, Tensor
+from ...run.core.tensors import Stage, Tensor
 from ...run.scene.scene import Column, Placed, Plan, Room
 from ..ink.sketch import Box
 from .arrangement import Blueprint, Caption, Heading, Layout, Plate, Wire, grid_for, laid, plate_for

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from ...run.core.frame import Stage, Tensor, is_chain
+from ...run.core.tensors import Stage, Tensor, is_chain
 from .arrangement import Grid, Kind, Layout, Plate, fitted, grid_for, inner, laid, plate_for, row_plate
 from .camera import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Floats, Rect, Size, fit
 

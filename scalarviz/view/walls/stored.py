@@ -16,7 +16,8 @@ from ...imported.facts import MOVED
 from ...imported.weights_file import Array, Read, as_floats, module_of, read_stored
 from ...io.matching import Match, matched
 from ...onnx.graph import Graph, Node
-from ...run.core.frame import Frame, Past, Tensor
+from ...run.core.frame import Frame, Past
+from ...run.core.tensors import Tensor
 from ...run.panels import Histogram
 from ...run.source import Abilities
 from ...run.sources.played import Played

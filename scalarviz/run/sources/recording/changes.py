@@ -13,8 +13,9 @@ import numpy as np
 
 from ....errors import InputError, TypeMismatchError, typed
 from ...callbacks import record, stop_recording
-from ...core.frame import Curve, Frame
+from ...core.frame import Frame
 from ...core.graph import Forward
+from ...core.history import Curve
 from ...core.setup import setup_of
 from ...edits.base import Applied
 from ...frames import coming_of

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError, StateError, listing
-from ...core.frame import NO_CURVE, Branch, Curve, Past, Role, Stage, Tensor, read_only
+from ...core.frame import Branch, Past
+from ...core.history import NO_CURVE, Curve, read_only
+from ...core.tensors import Role, Stage, Tensor
 from ...edits import Applied, Call, Edit, read_edit
 from ...past.line import Twig
 from .file import DAMAGED, LONGEST_EDIT, LONGEST_NAME, MOST_FRAMES, MOST_NUMBERS, MOST_TENSORS, SUMMED, checksum, clean

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from ....engine.data import Data
 from ....errors import FileFormatError, ScalarvizError
-from ...core.frame import Coming, Curve, Stage, Tensor
+from ...core.frame import Coming
 from ...core.graph import Forward
+from ...core.history import Curve
+from ...core.tensors import Stage, Tensor
 from ...edits.base import Applied, write_edit
 from ...frames import sample
 from ...run import Run

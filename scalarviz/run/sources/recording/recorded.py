@@ -19,9 +19,11 @@ from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatch
 from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
-from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor, read_only
+from ...core.frame import Branch, Frame, Past
+from ...core.history import Curve, read_only
 from ...core.optimizer import float16_weights
 from ...core.setup import Setup
+from ...core.tensors import Stage, Tensor
 from ...panels.base import Picture
 from .contents import Contents, closed_error, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written

@@ -25,8 +25,9 @@ from ....checks import flag, integer
 from ....contexts import Closing
 from ....errors import InputError, StateError
 from ....io.atomic import StrPath, check_target, path_text, replacing, scratch
-from ...core.frame import Curve, Stage
 from ...core.graph import Forward
+from ...core.history import Curve
+from ...core.tensors import Stage
 from ...opened.network import Float, Network
 from ...run import Run
 from ...scene.scene import Scene

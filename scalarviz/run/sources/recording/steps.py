@@ -18,7 +18,7 @@ from ....engine.problem import DTYPES
 from ....errors import FileFormatError, InputError, ScalarvizError
 from ....io.atomic import path_text
 from ....optim._pace import Pace
-from ...core.frame import Curve
+from ...core.history import Curve
 from ...frames import sample_to_open, step_data
 from ...opened.opened import Opened
 from ...opened.passes import EngineStep
