@@ -32,7 +32,7 @@ from scalarviz.run.scene.scene import SIDES, extra_of, flag_of
 # ---- The flag ``--schedule``: its values, and the schedule that each makes.
 
 
-Plan = tuple[str, int | None]
+StepPlan = tuple[str, int | None]
 """A name in `SCHEDULES`, and the number of steps if one was given."""
 
 TENTH = 0.1
@@ -71,7 +71,7 @@ def parse_schedule(value: str) -> Any:
     return match[1], None if match[2] is None else int(match[2])
 
 
-def follow(plan: Plan | None, optimizer: Optimizer, steps: int) -> None:
+def follow(plan: StepPlan | None, optimizer: Optimizer, steps: int) -> None:
     """Make the learning rates of `optimizer` follow a plan, over `steps` if the plan has no number of its own."""
     if plan is not None:
         name, own = plan
@@ -210,7 +210,7 @@ SamplingFlag = Annotated[
     ),
 ]
 ScheduleFlag = Annotated[
-    Annotated[Plan, of_text(parse_schedule)] | None,
+    Annotated[StepPlan, of_text(parse_schedule)] | None,
     flag(
         "how the learning rate changes, starting from --lr. linear, cosine: down to 0; decay: constant for three "
         "fifths, then down to a tenth; cycle: from a 25th up to --lr, then down; step:N: multiply it by 0.1 every N "

@@ -11,7 +11,7 @@ from ..errors import ScalarvizError
 from ..io import check_target
 from ..run.sources.recording.file import check_new
 from .console import fail, say
-from .stop import Stop
+from .stop import StopSignals
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
@@ -110,7 +110,7 @@ def held_data(record: recorded.Recorded) -> str:
 class RunRecording(Closing):
     """The recording of one run, if any; a context manager. No signal interrupts its closing."""
 
-    def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: Stop) -> None:
+    def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: StopSignals) -> None:
         self._name, self._weights, self._recording = name, weights, recording
         self._failed, self._options, self._stop = False, options, stop
 

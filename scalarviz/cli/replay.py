@@ -17,7 +17,7 @@ from .console import Progress, fail, number_of, say, tell
 from .flags import Command, argument, model_of
 from .pictures import STILLS, Outputs, canvas_of, check_look, check_unused_flags, plan_outputs
 from .recording import check_page, held_data, write_page
-from .stop import Stop
+from .stop import StopSignals
 from .window import show_file, wants_window
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def replay(options: Any) -> int:
     check_unused_flags(options)
     check_look(options)
     _check_page(options)
-    with ExitStack() as open_files, Stop() as stop:
+    with ExitStack() as open_files, StopSignals() as stop:
         shown = _opened(options, open_files)
         for path in filter(None, (*options.out, options.html)):
             check_apart(path, *(record.path for record in shown.records))
@@ -141,7 +141,7 @@ def _check_at(source: Played, options: Any) -> None:
 # ---- files
 
 
-def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
+def _files(shown: Replayed, options: Any, stop: StopSignals) -> Outputs:
     """Write the films and pictures that were asked for, or the usual ones."""
     from ..view.render import words_of_record
 
@@ -160,7 +160,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     return outputs
 
 
-def _film(shown: Replayed, options: Any, outputs: Outputs, canvas: Canvas, last: int, stop: Stop) -> None:
+def _film(shown: Replayed, options: Any, outputs: Outputs, canvas: Canvas, last: int, stop: StopSignals) -> None:
     """Write the films up to the frame `last`; the pace follows the visible changes."""
     from ..view.render import Reel, frames_of_record
     from ..view.watch.playback import pace

@@ -24,7 +24,7 @@ from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
 from .pictures import Outputs, check_look, check_moment, check_unused_flags, films_one_step, plan_outputs
 from .recording import RunRecording, begin_recording, check_recording
-from .stop import Stop
+from .stop import StopSignals
 from .window import InWindow, wants_window
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     if window is not None:
         window.options = options
     with (
-        Stop() as stop,
+        StopSignals() as stop,
         RunRecording(scene.name, scene.run.n_weights, begin_recording(scene, options), options, stop) as taken,
     ):
         training = Training(loaded, scene, options, stop, taken, outputs)
@@ -88,7 +88,13 @@ class Training:
     """One run from its first step to its last file; `outputs` are films and pictures, None with a window."""
 
     def __init__(
-        self, loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, taken: RunRecording, outputs: Outputs | None
+        self,
+        loaded: LoadedScene,
+        scene: Scene,
+        options: Any,
+        stop: StopSignals,
+        taken: RunRecording,
+        outputs: Outputs | None,
     ) -> None:
         self.loaded, self.scene, self.options = loaded, scene, options
         self.stop, self.recording, self.outputs = stop, taken, outputs

@@ -16,7 +16,7 @@ from ..run.core.interrupts import ending_signals
 AGAIN = 0.1  # seconds until a signal that arrives before the window listens is sent again
 
 
-class Stop:
+class StopSignals:
     """Catches signals during a run; a context manager.
 
     The first signal is only noted. The second one interrupts, but neither a step (see :meth:`protect_step`) nor the

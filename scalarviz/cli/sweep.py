@@ -30,7 +30,7 @@ from ..sweep.results import ENDING, About, check_results
 from ..sweep.sweep import Sweep, sweep
 from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
-from .stop import Stop
+from .stop import StopSignals
 
 OWN: dict[str, Any] = {
     "scene": (str, Field(description="scene to train, by name or file", json_schema_extra={"argument": True})),
@@ -77,7 +77,7 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
     """
     _check_files(options)
     began, about, results = time.monotonic(), None, list[Result]()
-    with Stop() as stop, _file_of(options) as file:
+    with StopSignals() as stop, _file_of(options) as file:
         try:
             with stop.interrupt_at_once():
                 about = _computed(options, typed, file, results)

@@ -17,7 +17,7 @@ from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import FOLDER, STILLS, canvas_of, check_look
-from .stop import Stop
+from .stop import StopSignals
 from .window import has_window, show_file, wants_window
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def view(options: Any) -> int:
     from ..view.walls.stored import stored_subject
 
     paths = [path for path in (options.file, options.other) if path is not None]
-    with Stop() as stop:
+    with StopSignals() as stop:
         subject = stored_subject(paths, options.only)
         name = " and ".join(path.stem for path in paths)
         _tell(name, subject)
@@ -123,7 +123,7 @@ def view_runs(options: Any) -> int:
     build = _build_of(options)
     if not options.out:
         return _runs_window(options, build)
-    with Stop() as stop:
+    with StopSignals() as stop:
         try:
             with stop.interrupt_at_once():
                 for path in options.out:

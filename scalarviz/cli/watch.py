@@ -24,7 +24,7 @@ from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import FOLDER, canvas_of, check_look
 from .recording import RunRecording, check_recording
-from .stop import Stop
+from .stop import StopSignals
 from .window import has_window, show_in_window
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Follower:
         self.watched: Watched | None = None
         self.handle: Handle | None = None
         self.recording: RunRecording | None = None
-        self.stop, self._failed = Stop(), 0
+        self.stop, self._failed = StopSignals(), 0
         shows = not (options.html or options.recording)
         self._probe = WindowProbe() if shows and has_window() else None
         self._reason = "" if self._probe or not shows else "there is no display"

@@ -11,7 +11,7 @@ from .. import display
 from ..display import GONE, WindowProbe
 from ..errors import MissingDependencyError, StateError
 from .console import fail, say
-from .stop import Stop
+from .stop import StopSignals
 
 if TYPE_CHECKING:
     from ..run.run import Run
@@ -34,7 +34,7 @@ def wants_window(options: Any) -> bool:
 
 
 def show_file(
-    name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
+    name: str, source: Any, options: Any, stop: StopSignals, *, keys: str = "", instead: str, **more: Any
 ) -> Handle | bool:
     """Show a file's content until the window is closed; False, after a line with the reason, if none can open."""
     reason = WindowProbe().reason()
@@ -72,7 +72,7 @@ class InWindow:
     def __init__(self, options: Any) -> None:
         self.options, self.probe = options, WindowProbe()
 
-    def train(self, scene: Scene, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
+    def train(self, scene: Scene, stop: StopSignals, rescue: Callable[[Exception], object]) -> Exception | None:
         """Show the scene until the window is closed; return the error that stopped the training, or None.
 
         `rescue` saves and reports if the process has to end with its display. MissingDependencyError:
@@ -122,7 +122,7 @@ def run_window(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple
     """Open a window on the picture that `first` makes and serve it until it is closed; return the exit code."""
     from ..view.out.desktop import Window
 
-    with Stop() as stop:
+    with StopSignals() as stop:
         with stop.while_window_open():
             window = Window(first, name, size, on_note=lambda line: say(f"scalarviz: {line}"))
             window.on_lost = lambda: fail(GONE)

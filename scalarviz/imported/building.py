@@ -51,7 +51,7 @@ class Steps:
     dtypes: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  # of the tensors that nodes read
 
 
-class Group(Module):
+class PrefixModule(Module):
     """Parts of a network with a common name prefix."""
 
 
@@ -515,7 +515,7 @@ def set_part(net: Module, path: str, part: Module | Parameter) -> None:
     *above, last = path.split(".")
     for name in above:
         if name not in vars(net):
-            setattr(net, name, Group())
+            setattr(net, name, PrefixModule())
         net = vars(net)[name]
     setattr(net, last, part)
 

@@ -25,7 +25,7 @@ from ..optim._optimizer import holding
 from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .core.gather import as_blocks, blocks_of, buffers_in, owners_of, release, starts
-from .core.graph import Graph, Place, recorded
+from .core.graph import ActivationPlace, Graph, recorded
 from .core.optimizer import columns_of, record_rules, record_update
 from .core.setup import Dataset, data_of
 from .core.training import hand_back
@@ -399,7 +399,7 @@ def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
             setattr(sequential, name, former)
 
 
-def _hidden(model: Any) -> list[Place]:
+def _hidden(model: Any) -> list[ActivationPlace]:
     """Return the activations before a module with weights."""
     if not isinstance(model, Sequential):
         raise InputError(
@@ -414,7 +414,7 @@ def _hidden(model: Any) -> list[Place]:
     return found
 
 
-def _leaves(model: Sequential) -> Iterator[Place]:
+def _leaves(model: Sequential) -> Iterator[ActivationPlace]:
     for name, part in model._chain().items():
         if isinstance(part, Sequential):
             yield from _leaves(part)

@@ -35,7 +35,7 @@ OF_PICTURES = frozenset(
 """Options of every scene that change only its picture or its texts, not its run."""
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """A checked sweep; `combinations` has, per run of one seed: all given options, labels of swept ones, steps."""
 
     about: About
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
 
 def plan_of(
     build: Any, grid: Mapping[str, Any] | None, seeds: Any, steps: int | None, fixed: Mapping[str, Any], keyframes: int
-) -> Plan:
+) -> SweepPlan:
     """Return the checked plan; InputError or TypeMismatchError for anything that would stop every run."""
     made = _build(build)
     values = {
@@ -84,7 +84,7 @@ def plan_of(
         {name: _label(value, None) for name, value in fixed.items() if name != "steps"},
         integer("sweep: keyframes", keyframes, 0, 10_000),
     )  # fmt: skip
-    return Plan(about, made, combinations)
+    return SweepPlan(about, made, combinations)
 
 
 def _build(build: Any) -> Build:

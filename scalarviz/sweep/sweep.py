@@ -19,7 +19,7 @@ from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..io.atomic import StrPath
 from .groups import StoredResults
 from .job import Build, Job, compute, error_words, failure
-from .plan import Plan, check_sent, plan_of
+from .plan import SweepPlan, check_sent, plan_of
 from .pool import AHEAD, Pool
 from .result import Result
 from .results import About, Results, ResultsFile
@@ -44,7 +44,7 @@ class Sweep(Iterator[Result], StoredResults):
         keep all weights. ``future.cancel()`` leaves out a run that has not begun.
     """
 
-    def __init__(self, plan: Plan, executor: Executor, ahead: int, owned: bool, file: ResultsFile | None) -> None:
+    def __init__(self, plan: SweepPlan, executor: Executor, ahead: int, owned: bool, file: ResultsFile | None) -> None:
         total = plan.about.total
         missing = range(total) if file is None else file.missing
         self.about: About = plan.about if file is None else file.about
@@ -182,7 +182,7 @@ def sweep(
     return Sweep(plan, owner, ahead, executor is None, file)
 
 
-def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[Executor, int]:
+def _owner(plan: SweepPlan, workers: int | None, executor: Executor | None) -> tuple[Executor, int]:
     """Return the executor, and how many jobs it holds at a time; no process starts before the first job."""
     if executor is not None:
         if not isinstance(executor, Executor):

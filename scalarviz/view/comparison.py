@@ -1,4 +1,4 @@
-"""`Comparison`: two recordings side by side, and their difference beside them.
+"""`ComparisonParts`: two recordings side by side, and their difference beside them.
 
 All three columns share one layout and one camera, so a cube has the same place in each; pointing at it in one column
 points at it in all. The two recordings share a range, so a colour means the same number; the difference has its own.
@@ -28,7 +28,7 @@ from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme, get_map
 from .panels.drawer import cut
 from .screen.hud import fitted
-from .screen.inspector import DASH, Moved, Page, draw_heading, draw_moved
+from .screen.inspector import DASH, InspectorColumn, Moved, draw_heading, draw_moved
 from .screen.strip import LEGEND, marks_line, marks_on
 from .shown.names import Names, who
 
@@ -45,7 +45,7 @@ _ROW, _HEAD, _PAD, _STEP = 16.0, 17.0, 12.0, 88.0  # of a card
 _CURVE_FROM = 70.0
 
 
-class Comparison:
+class ComparisonParts:
     """The columns, heads, legends and card of a workbench that compares two recordings."""
 
     columns: Columns
@@ -235,7 +235,7 @@ class Comparison:
         """Draw the card; a step that differs from the frame's is written beside the letter."""
         (x, y, wide, high), pair, theme = box, self._pair, self._bench.theme
         sketch.rect(x, y, wide, high, fill=theme.panel, stroke=theme.border, radius=6)
-        page = Page(x + _PAD, y, wide - 2 * _PAD, theme, sketch=sketch)
+        page = InspectorColumn(x + _PAD, y, wide - 2 * _PAD, theme, sketch=sketch)
         known = [part for name, part in _PARTS.items() if not pair.lacks(name)]
         names = [name if one.step == frame.step else f"{name} at {one.step:,}"
                  for name, one in zip(NAMES, frame.frames, strict=True)]  # fmt: skip
@@ -260,7 +260,7 @@ class Comparison:
         """Return how a weight moved, in a and in b; computed once per selected weight."""
         return self._records.get(index, lambda: self._pair.weight_records(index))
 
-    def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
+    def _curves(self, page: InspectorColumn, box: Box, frame: Compared, index: int) -> None:
         """Draw how both weights moved up to the last step that is shown."""
         (x, y, wide, high), (first, last), ways = box, self._pair.span, list[Moved]()
         for record, one in zip(self.records(index), frame.frames, strict=True):

@@ -23,7 +23,7 @@ from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import get_map, rgb
 from .micro import beside_cubes
 from .micro.beside_cubes import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL
-from .micro.light import HALF, SINKS, Stop, dark, dimmed, height_scale, height_words, whose_deltas
+from .micro.light import HALF, SINKS, WindowPosition, dark, dimmed, height_scale, height_words, whose_deltas
 from .micro.on_cubes import SECOND, CubeTexts, RowPlace, covers_sums, delta_boxes, delta_chips, row_chips, row_places
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
@@ -504,7 +504,7 @@ class StepDrawing:
         bench.slab.set_instead(instead, rows)
 
     @property
-    def _window_stop(self) -> Stop | None:
+    def _window_stop(self) -> WindowPosition | None:
         """The present position of the window of a convolution or a pooling; it slides if there is time."""
         places = () if self.micro_step is None else self.micro_step.stops
         times = SECONDS / self._rate / STOP
@@ -532,7 +532,7 @@ class StepDrawing:
                     sketch.polyline(line, bench.theme.selection, 2.0)
         return sketch
 
-    def _bloom(self, lit: Bools, stop: Stop | None) -> Floats:
+    def _bloom(self, lit: Bools, stop: WindowPosition | None) -> Floats:
         """Return colour and strength of the light around cubes: current ones shine, earlier ones glimmer."""
         step, colouring = self._shown_step, self._bench.colouring
         now, drawn = np.zeros(len(lit), bool), colouring.drawn.copy()

@@ -20,7 +20,7 @@ from ..checks import text
 from ..run.core.frame import Frame
 from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
-from .comparison import Comparison
+from .comparison import ComparisonParts
 from .cube_view import CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.looks import LOOKS
@@ -123,7 +123,7 @@ class Workbench:
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.layers = LayerTable()
         source = self.subject.source
-        self.compared = Comparison(self, source) if isinstance(source, RecordedPair) else None
+        self.compared = ComparisonParts(self, source) if isinstance(source, RecordedPair) else None
         self._make_parts(quantity)
         self.step_drawing: StepDrawing = StepDrawing(self)
         self._pace, self.panels_shown = "", True
@@ -155,10 +155,10 @@ class Workbench:
 
     def taken(self, frame: Frame) -> Frame:
         """Follow a frame; return it, with new activations if the probe sample changed."""
-        before = self.side.ground.probes
+        before = self.side.shared.probes
         self.follow(frame)
         probe, way = self.subject.probe, frame.forward
-        if self.side.ground.probes == before or probe is None or way is None:
+        if self.side.shared.probes == before or probe is None or way is None:
             return frame
         return frame.with_activations(way.activations(probe, frame.values))
 
@@ -169,7 +169,7 @@ class Workbench:
         camera glides, until the whole network is in view.
         """
         subject, had = self.subject.after(frame), self.interaction
-        self.side.ground.probes += self.probed.follow(subject, frame)
+        self.side.shared.probes += self.probed.follow(subject, frame)
         called = subject.sample.outputs == self.subject.sample.outputs  # other classes have other names
         if called and (subject.tensors, subject.stages) == self._made_for:
             return False
@@ -226,10 +226,10 @@ class Workbench:
 
     def next_panels(self) -> None:
         """Switch from the first look to all panels, then to the cubes alone, and back."""
-        ground, before = self.side.ground, self.panels_shown
-        self.panels_shown = not (before and ground.shows_all)
-        ground.shows_all = before and not ground.shows_all
-        if not ground.shows_all:
+        shared, before = self.side.shared, self.panels_shown
+        self.panels_shown = not (before and shared.shows_all)
+        shared.shows_all = before and not shared.shows_all
+        if not shared.shows_all:
             self.side.column.rest()
         self.lay_out()
 
@@ -312,7 +312,7 @@ class Workbench:
         panels = shown and "panels" not in self.left_out
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
-        asked, staged = self.side.ground.shows_all, any(panel.place == "above" for panel in self.subject.panels)
+        asked, staged = self.side.shared.shows_all, any(panel.place == "above" for panel in self.subject.panels)
         cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * (opened and staged))
         for at_end in (panels and not asked and not self.controls.open, False):
             self.side.put_at_end(there=at_end)
@@ -488,12 +488,12 @@ class Workbench:
         for view, (one, whole, rows) in zip(self.views, shown, strict=True):
             if view.update(one, None if gone else seconds, sizing, whole, rows):
                 self.text_pace.hurry()
-        self.side.ground.extent = self.extent_of(0)
+        self.side.shared.extent = self.extent_of(0)
         self.step_drawing.paint()
         writes = self.text_pace.ready(waits)
         step, outside = self.step_drawing.opened_step, self.step_drawing.whole_step_frame(frame)
         self._moving = self.side.update(outside, seconds, writes=writes, inner=step)
-        self.bar.ahead = self.side.ground.ahead
+        self.bar.ahead = self.side.shared.ahead
         self._time = self.bar.update(frame, writes=writes)
         if explained:
             self.interaction.follow(frame)
@@ -502,7 +502,7 @@ class Workbench:
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
         # Numbers of the HUD's step; of an opened step those computed so far, except those that its texts write.
-        written = self.side.ground.words_frame if explained else None
+        written = self.side.shared.words_frame if explained else None
         fits = written is not None and written.values.shape == frame.values.shape
         rows = self.step_drawing.rows_frame(written if written is not None and fits else frame)
         light = self.step_drawing.row_light
@@ -566,7 +566,7 @@ class Workbench:
 
     def _asked(self) -> tuple[bool, bool]:
         """Return whether to show the legend of rows, and the formulas."""
-        everything, touched = self.side.ground.shows_all, self.interaction.hovered is not None
+        everything, touched = self.side.shared.shows_all, self.interaction.hovered is not None
         return everything or self._over_row, everything or touched
 
     # ---- drawing
@@ -732,7 +732,7 @@ class Workbench:
 
     def _point(self) -> None:
         """Tell the panels which number is hovered or selected."""
-        self.side.ground.pointed = self.selected if self.interaction.hovered is None else self.interaction.hovered
+        self.side.shared.pointed = self.selected if self.interaction.hovered is None else self.interaction.hovered
 
     def click(self, at: Point, *, shift: bool = False) -> bool:
         """Click a panel, or else select the cube at a point in device pixels; return whether something changed."""

@@ -17,7 +17,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import panels
 from scalarviz.run.edits.base import Applied
-from scalarviz.run.panels.base import Picture
+from scalarviz.run.panels.base import PanelPicture
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.text import loss_text
@@ -346,8 +346,8 @@ def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page,
         Image.new("RGB", (8, 6), colour).save(file, "WEBP", lossless=True)
         return file.getvalue()
 
-    dark = [Picture("task", step, 8, 6, image("black")) for step in (0, 100, 300)]
-    light = [Picture("task", step, 8, 6, image("white")) for step in (0, 100)]
+    dark = [PanelPicture("task", step, 8, 6, image("black")) for step in (0, 100, 300)]
+    light = [PanelPicture("task", step, 8, 6, image("white")) for step in (0, 100)]
     path = tmp_path / "both.html"
     path.write_text(html_of(memory, dark, others=light), encoding="utf-8")
     opened(page, path, "#frame=20")

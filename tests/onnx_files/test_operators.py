@@ -16,7 +16,7 @@ from onnx.backend.test.runner import Runner
 
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.imported.operators.arrays import each
-from scalarviz.imported.operators.table import TABLE, Call, supported
+from scalarviz.imported.operators.table import TABLE, OperatorCall, supported
 from scalarviz.onnx.graph import Node, Outside
 from scalarviz.onnx.reading import graph_of
 from scalarviz.scalar.array import Values, values
@@ -100,7 +100,9 @@ def run(case, inputs):
         assert supported(node, graph.opset) == ""
         given = tuple(known[name] if name else None for name in node.inputs)
         dtypes = tuple(types.get(name) for name in node.inputs)
-        known.update(zip(node.outputs, TABLE[node.operator](Call(node, given, graph.opset, dtypes)), strict=False))
+        known.update(
+            zip(node.outputs, TABLE[node.operator](OperatorCall(node, given, graph.opset, dtypes)), strict=False)
+        )
     return [known[port.name] for port in graph.outputs]
 
 
@@ -224,7 +226,7 @@ OPSET = 22
 def call(operator, inputs, opset=OPSET, outputs=1, **attributes):
     names = tuple(f"y{k}" for k in range(outputs))
     node = Node(operator, tuple("x" * (k + 1) for k in range(len(inputs))), names, attributes, "n")
-    return TABLE[operator](Call(node, tuple(inputs), opset))
+    return TABLE[operator](OperatorCall(node, tuple(inputs), opset))
 
 
 def i64(*numbers):

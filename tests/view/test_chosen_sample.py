@@ -170,7 +170,7 @@ def test_a_followed_run_follows_the_choice_and_what_nobody_knows_is_a_question_m
         click(view, at)
         view.tick(0.2)
         assert_shown(view, colour, 1 - colour)
-        view.bench.side.ground.choose(X[5])
+        view.bench.side.shared.choose(X[5])
         view.tick(0.001)
         assert view.bench.subject.target is None
         assert "?" in said(view.bench)

@@ -124,7 +124,7 @@ def test_network_target_and_five_times_the_error_are_drawn_and_a_click_shows_a_p
     assert drawer.headline.value == ratio
     assert {ratio, "all 1,200 pixels"} <= set(said(bench))
 
-    bench.side.ground.hints = True
+    bench.side.shared.hints = True
     x, y, wide, tall = boxes[1]
     at = x + wide * 0.51, y + tall * 0.26
     assert drawer.under(at) == (7, 20)

@@ -19,7 +19,7 @@ from scalarviz.run.source import RunSource
 from scalarviz.view.ink.boxes import LEAST, WantedPanel
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
-from scalarviz.view.screen.controls import HEAD, MAGNET, RESTS, ControlsPanel, Item, Row, Wish, row_of
+from scalarviz.view.screen.controls import HEAD, MAGNET, RESTS, ControlRow, ControlsPanel, Item, Wish, row_of
 from scalarviz.view.watch.scene_controls import ControlRows
 
 BOX = (940.0, 12.0, 328.0, 696.0)
@@ -152,7 +152,7 @@ def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut():
 
 
 def test_keys_do_what_the_pointer_does():
-    tools = Row("tools", tuple(button(name) for name in "abcde"))
+    tools = ControlRow("tools", tuple(button(name) for name in "abcde"))
     made = panel(slider(), segments(), switch(), tools)
     for focus, wishes in {
         "rate": {"Right": ("set", slider(), 1.0), "Down": ("set", slider(), 0.2), "Enter": ("type", slider())},

@@ -228,7 +228,7 @@ def test_the_wheel_enlarges_a_panel_a_drag_moves_it_and_two_clicks_or_the_fit_ke
 def test_what_make_makes_of_no_graph_stands_in_its_place_and_a_panel_refuses_what_it_cannot_use():
     for made in ("a", [], Made([sv.Value(1.0)], 3)):
         bench, _ = panel(lambda moment, made=made: made)
-        assert [note for note in bench.side.ground.notes if "graph" in note], made
+        assert [note for note in bench.side.shared.notes if "graph" in note], made
     for bad in ({"title": 3}, {"make": 3}, {"chains": "yes"}, {"place": "below"}):
         with pytest.raises(sv.ScalarvizError):
             GraphPanel(**{"title": "graph", "make": line_of, **bad})

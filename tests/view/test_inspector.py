@@ -17,7 +17,7 @@ from scalarviz import nn, optim
 from scalarviz.run.opened.digits import factors
 from scalarviz.run.opened.network import SampleGradient
 from scalarviz.run.opened.rule import Update
-from scalarviz.run.opened.why import LARGEST, Row, Why
+from scalarviz.run.opened.why import LARGEST, TermRow, Why
 from scalarviz.view.cubes.picking import cells_of, sides_of
 from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
@@ -185,7 +185,7 @@ def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr):
 def reason(products, divisor, x=0.5):
     sizes = np.where(np.isnan(products), np.inf, np.abs(products))
     largest = np.argsort(-sizes, kind="stable")[:LARGEST]
-    rows = tuple(Row(int(k), "", products[k] / x, x, products[k]) for k in largest)
+    rows = tuple(TermRow(int(k), "", products[k] / x, x, products[k]) for k in largest)
     total, others = float(np.sum(products)), float(np.sum(np.delete(products, largest)))
     update, more = Update(0, 1.0, 1.0, total / divisor), len(products) - len(rows)
     return Why("w", 0, 4, 1, rows, more, others, total, divisor, total / divisor, None, "", update)

@@ -258,7 +258,7 @@ def test_answers_stand_nowhere_before_the_stage_that_computes_them(step):
         texts_now = [*words(bench.side.spread_out()), *(w for part in bench.parts.values() for w in words(part))]
         shares = [text for text in texts_now if re.match(r"(read as|end) .*\d( %)?$", text)]
         tables = [name for name, d in bench.side.drawers.items() if isinstance(d.panel, Table) and d.box is not None]
-        assert bench.side.ground.answered == (at == first)
+        assert bench.side.shared.answered == (at == first)
         if step.name == "microgpt":  # who looks at whom, and what a ReLU leaves
             among = words(bench.side.spread_out())
             assert {"looks at", "ReLU"} & set(among) == ({"looks at", "ReLU"} if at > 1 else set())

@@ -35,7 +35,7 @@ from scalarviz.view.ink.text import short
 from scalarviz.view.ink.theme import DARK, LIGHT, class_colours, get_map, rgb, signed_shades
 from scalarviz.view.panels import one_step
 from scalarviz.view.panels.neuron_maps import hidden_of
-from scalarviz.view.panels.one_step import CALLS, Place, Standing
+from scalarviz.view.panels.one_step import CALLS, Standing, WeightPlace
 from scalarviz.view.panels.pace import fractions, places
 from scalarviz.view.panels.points import BACK, DRAWN, HARD, SHARE, TEST, around, inside, shades
 
@@ -280,7 +280,7 @@ def test_the_rate_from_which_a_step_lands_higher_is_two_over_the_bend(bend, lowe
     """Of a parabola: gradient descent lands higher if and only if the rate is above 2 / f''."""
     assume(abs(start - lowest) > 1e-3)
     slope = 2 * bend * (start - lowest)
-    place = Place(np.array([start - rate * slope]), np.array([start]), np.array([slope]), rate)
+    place = WeightPlace(np.array([start - rate * slope]), np.array([start]), np.array([slope]), rate)
     before, after, limit = one_step.steepness(lambda p: bend * (p[:, 0] - lowest) ** 2, place)
     assert limit == pytest.approx(1 / bend, rel=1e-6)
     assume(abs(rate * bend - 1) > 1e-6)

@@ -36,7 +36,7 @@ from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import around_of
-from scalarviz.view.panels.drawer import Ground
+from scalarviz.view.panels.drawer import SharedState
 from scalarviz.view.panels.registry import drawer_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
@@ -294,7 +294,7 @@ def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
         assert (trial, batch) == (False, pytest.approx(hand.run.frame().gradient, abs=1e-6))
         assert not np.allclose(own, batch)
         hand.view.bench.subject.probe[:] = 0.3  # nobody knows what it should become
-        hand.view.bench.side.ground.probes += 1
+        hand.view.bench.side.shared.probes += 1
         for key in (".", "B"):
             press(hand, key)
             assert not told(hand).trial
@@ -478,12 +478,12 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
     subject = subject_of(scene)
     frame, kept = subject.frame(), set()
     panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
-    drawer = drawer_of(panel, Ground(subject, DARK))
+    drawer = drawer_of(panel, SharedState(subject, DARK))
     box = (0.0, 0.0, 900.0, 400.0)
     walk = Walk(opened_step(subject, alone=not whole_batch), subject, frame)
     for at in range(1, len(walk) + 1):
         told = walk.micro_step_at(at)
-        drawer.ground.set_opened_step(told)
+        drawer.shared.set_opened_step(told)
         drawn = words(drawer.draw(Moment(told.before, subject.source), box, None))
         whole = [name for name in told.nodes if not any(other.startswith(f"{name} + ") for other in told.nodes)]
         there = [x for name in whole for x in told.nodes[name] if x is not None]  # not of sums inside a sum
@@ -495,7 +495,7 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
     assert kept >= told.nodes.keys() - {"x", "y"}
     assert all(seen.value is not None for seen in told.nodes.values())
     assert told.samples in drawn
-    drawer.ground.set_opened_step(None)
+    drawer.shared.set_opened_step(None)
     notes = words(drawer.draw(Moment(frame, subject.source), box, None))
     assert any(note.startswith("value, gradient of ") and note.endswith("row 1 of 60") for note in notes)
 

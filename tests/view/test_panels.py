@@ -33,7 +33,7 @@ from scalarviz.view.page import pictures as drawing
 from scalarviz.view.page.pictures import chosen, dense_order, panel_pictures
 from scalarviz.view.page.recorded import films
 from scalarviz.view.panels.digits import BoardDrawer, PadDrawer
-from scalarviz.view.panels.drawer import Ground
+from scalarviz.view.panels.drawer import SharedState
 from scalarviz.view.screen.strip import bar_pixels, legend
 from scalarviz.view.shown.subject import subject_of
 
@@ -57,7 +57,7 @@ def test_the_legend_has_the_colours_of_the_map_and_a_mark_above_its_own(name):
 
 @pytest.fixture
 def columns():
-    made = BoardDrawer(BOARD, Ground(subject_of(sv.Weight(0.0)), DARK))
+    made = BoardDrawer(BOARD, SharedState(subject_of(sv.Weight(0.0)), DARK))
     made.lay_out(BOX)
     return made
 
@@ -118,10 +118,10 @@ def panel_of(logits):
     run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters()), (np.ones((1, 64)), [3]))
     names = tuple("0123456789")
     scene = sv.Scene("t", run, np.zeros(64), [3.0], output_names=names, panels=(DigitPad((8, 8)),))
-    pad = PadDrawer(scene.panels[0], Ground(subject_of(scene), DARK))
+    pad = PadDrawer(scene.panels[0], SharedState(subject_of(scene), DARK))
     pad.lay_out(BOX)
-    frame = pad.ground.subject.frame()
-    (last,) = pad.ground.subject.stages
+    frame = pad.shared.subject.frame()
+    (last,) = pad.shared.subject.stages
     (sketch,) = pad.draw(sv.run.Moment(frame.with_activations({last.name: np.array(logits)}), None), BOX, None)
     return sketch.texts
 

@@ -31,7 +31,7 @@ from scalarviz.view.ink.text import loss_text, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import Toggle
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
+from scalarviz.view.panels.loss import SHARE, LossLine, averaged, loss_panel, thin_out
 from scalarviz.view.screen.time_bar import (
     GO,
     LONG,
@@ -283,7 +283,7 @@ def test_a_thinned_curve_keeps_means_extremes_and_its_ends():
 def test_the_curve_passes_where_the_axis_says():
     steps = np.arange(1, 161)
     losses = 0.1 * np.exp(-steps / 60)
-    sketch, axes = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)])
+    sketch, axes = loss_panel((20, 10, 304, 280), DARK, [LossLine("batch", steps, losses)])
     picture = offscreen().render(lambda _: Painter((360, 300)).draw([sketch]), (360, 300)).astype(int)
     for step in (20, 80, 140):
         x, y = (int(v) for v in axes.point(step, losses[step - 1]))
@@ -295,7 +295,7 @@ def test_the_curve_passes_where_the_axis_says():
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_curve_goes_through_a_name_and_a_name_is_read_on_plain_ground(shape, count):
     losses = SHAPES[shape]
-    curves = [Line("1,024 colours", STEPS, losses), Line("the photo", STEPS, 0.9 * losses, dashed=True)][:count]
+    curves = [LossLine("1,024 colours", STEPS, losses), LossLine("the photo", STEPS, 0.9 * losses, dashed=True)][:count]
     sketch, axes = loss_panel(BOX, DARK, curves)
     grounds = [s for s in sketch.shapes if isinstance(s, Rect) and s.fill == DARK.background and s.height < 60]
     assert bool(dashes([sketch])) == (count == 2)
@@ -332,7 +332,7 @@ def test_a_click_on_the_word_switches_the_axis_and_back_and_it_stays_so(hand):
 def test_where_there_is_no_hand_or_no_logarithm_there_is_no_switch(losses, free):
     for touched in (False, True):
         switch = Toggle("log", on=True)
-        loss_panel(BOX, DARK, [Line("b", np.array([1, 2]), np.array(losses))], switch=switch, touched=touched)
+        loss_panel(BOX, DARK, [LossLine("b", np.array([1, 2]), np.array(losses))], switch=switch, touched=touched)
         assert (switch.box is not None) == (free and touched)
 
 
@@ -341,7 +341,7 @@ def test_with_the_steps_ahead_nothing_rescales(log):
     losses = 0.2 * np.exp(-np.arange(1000) / 150)
     ahead, axes = Forecast(0, 1000, float(losses.min()), float(losses.max())), []
     for done in (1, 10, 300, 1000):
-        line = Line("b", np.arange(1, done + 1), losses[:done])
+        line = LossLine("b", np.arange(1, done + 1), losses[:done])
         sketch, found = loss_panel(BOX, DARK, [line], switch=Toggle("log", on=log), ahead=ahead)
         axes.append(found)
         assert {"0", "1,000"} <= set(words([sketch]))

@@ -106,7 +106,7 @@ def test_what_a_function_does_wrong_stands_in_its_place_and_the_rest_goes_on(run
     assert {"mine", *said(bench(LossCurve()))} - {"loss"} <= {*said_anywhere(shown), "log"}
     for _ in range(2):
         again(shown, 1.0)
-    (note,) = shown.side.ground.notes  # the console is told once, and where it failed
+    (note,) = shown.side.shared.notes  # the console is told once, and where it failed
     assert re.fullmatch(r"panel 'mine': .*\.py, line \d+\)", note, re.DOTALL)
     wrong[0] = False
     run.step(1)
@@ -381,8 +381,8 @@ class Told(BarDrawer):
     gestures = (("Drag", "the bar: pull it"),)
     lessons = (("Click", "the bar: teach it"),)
 
-    def __init__(self, panel, ground):
-        super().__init__(panel, ground)
+    def __init__(self, panel, shared):
+        super().__init__(panel, shared)
         self.told = []
 
     def hear(self, what, *given):

@@ -257,7 +257,7 @@ def test_while_time_goes_on_every_number_on_a_picture_is_of_the_frame_whose_step
         hand.settled()
         for _ in range(30):
             hand.host.pass_time(0.03)
-            said, found = bench.side.ground.words_frame, said_anywhere(bench)
+            said, found = bench.side.shared.words_frame, said_anywhere(bench)
             assert {f"{said.step:,}", figure(float(said.values[0]))} <= set(found)
             on_cubes = bench.scenery.cubes(said, bench.colouring, bench.activations)
             assert [t.text for t in texts(bench._on_cubes)] == [t.text for t in texts(on_cubes)]

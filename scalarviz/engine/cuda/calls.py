@@ -154,7 +154,7 @@ MEAN_SLICES = 32
 """The number of slices of the lanes for a mean."""
 
 
-class Call(NamedTuple):
+class KernelLaunch(NamedTuple):
     """One launch, for a chunk of lanes."""
 
     kernel: str  # name as in ``catalog``
@@ -206,8 +206,8 @@ class Encoded:
 
     pool: list[int] = field(default_factory=list)  # rows and tables of indices
     numbers: list[float] = field(default_factory=list)  # constants, then factors and offsets
-    forward: list[Call] = field(default_factory=list)
-    backward: list[Call] = field(default_factory=list)
+    forward: list[KernelLaunch] = field(default_factory=list)
+    backward: list[KernelLaunch] = field(default_factory=list)
     constants_at: int = 0  # in the pool, like all places here
     inputs_at: int = 0
     outputs_at: int = 0
@@ -236,12 +236,12 @@ Pairs = list[tuple[Any, Any, Any]]
 class Written(NamedTuple):
     """An instruction: its forward call, and the function that makes its backward call."""
 
-    forward: Call | None  # None if another instruction's call does it
-    back: Callable[[int, int], Call] | None  # from the targets' place and number; None: no gradients
+    forward: KernelLaunch | None  # None if another instruction's call does it
+    back: Callable[[int, int], KernelLaunch] | None  # from the targets' place and number; None: no gradients
     operands: NDArray[np.int64]  # the rows of the items
     pairs: Callable[[], Pairs]  # the terms of its parameters' gradients
     # replaces `back`: from the rows that have an adjoint; adds its own
-    tiles: Callable[[set[int]], list[Call]] | None = None
+    tiles: Callable[[set[int]], list[KernelLaunch]] | None = None
     scatter: Scatter | None = None  # added to gradients after the pairs
-    before: Call | None = None  # runs before the forward call
-    before_back: Call | None = None  # runs before the backward call
+    before: KernelLaunch | None = None  # runs before the forward call
+    before_back: KernelLaunch | None = None  # runs before the backward call

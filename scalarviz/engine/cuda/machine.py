@@ -18,7 +18,7 @@ from ...scalar import ops
 from ...scalar.mask import scale
 from ...tape import Instruction, Program
 from ..problem import Array
-from .calls import MEAN_SLICES, SORTED, TILING, Call, Encoded, Pairs, Scatter, Squares, Tile, Tiling, Written
+from .calls import MEAN_SLICES, SORTED, TILING, Encoded, KernelLaunch, Pairs, Scatter, Squares, Tile, Tiling, Written
 from .catalog import find
 from .device import Buffer, Device, Launch
 from .tiled import Cut, Tiled
@@ -26,11 +26,11 @@ from .tiled import Cut, Tiled
 
 def _op(found: Encoded, i: Instruction) -> Written:
     args = found.table(i.args)
-    forward = Call(f"forward:{i.op}", i.count, ("values", "pool", args, i.dst, i.count))
+    forward = KernelLaunch(f"forward:{i.op}", i.count, ("values", "pool", args, i.dst, i.count))
 
-    def back(at: int, count: int) -> Call:
+    def back(at: int, count: int) -> KernelLaunch:
         given = ("adjoints", "values", "pool", at, count, args, i.dst, i.count)
-        return Call(f"backward:{i.op}", count, given)
+        return KernelLaunch(f"backward:{i.op}", count, given)
 
     flows = np.array([partial is not None for partial in ops.get(i.op).partials])
     operands = np.where(flows[:, None], i.args, -1)
@@ -39,17 +39,17 @@ def _op(found: Encoded, i: Instruction) -> Written:
 
 def _param(found: Encoded, i: Instruction) -> Written:
     weights = found.table(i.weights)
-    forward = Call("param", i.count, ("values", "theta", "pool", weights, i.dst, i.count))
+    forward = KernelLaunch("param", i.count, ("values", "theta", "pool", weights, i.dst, i.count))
     rows = np.arange(i.dst, i.dst + i.count)
     return Written(forward, None, _NONE, lambda: [(i.weights, rows, np.full(i.count, -1))])
 
 
 def _layer(found: Encoded, i: Instruction) -> Written:
     args, n, weight = found.table(i.args), i.args.shape[1], int(i.weights[0])
-    forward = Call("layer", i.count, ("values", "theta", "pool", args, n, weight, i.bias, i.dst, i.count))
+    forward = KernelLaunch("layer", i.count, ("values", "theta", "pool", args, n, weight, i.bias, i.dst, i.count))
 
-    def back(at: int, count: int) -> Call:
-        return Call("layer_back", count, ("adjoints", "theta", "pool", at, count, n, weight, i.dst, i.count))
+    def back(at: int, count: int) -> KernelLaunch:
+        return KernelLaunch("layer_back", count, ("adjoints", "theta", "pool", at, count, n, weight, i.dst, i.count))
 
     def pairs() -> Pairs:
         rows = np.arange(i.dst, i.dst + i.count)
@@ -63,11 +63,13 @@ def _layer(found: Encoded, i: Instruction) -> Written:
 def _conv(found: Encoded, i: Instruction) -> Written:
     args, (positions, n), weight = found.table(i.args), i.args.shape, int(i.weights[0])
     outputs = len(i.weights)
-    forward = Call("conv", i.count, ("values", "theta", "pool", args, n, positions, weight, i.bias, i.dst, i.count))
+    forward = KernelLaunch(
+        "conv", i.count, ("values", "theta", "pool", args, n, positions, weight, i.bias, i.dst, i.count)
+    )
 
-    def back(at: int, count: int) -> Call:
+    def back(at: int, count: int) -> KernelLaunch:
         given = ("adjoints", "theta", "pool", at, count, n, positions, weight, i.dst, outputs)
-        return Call("conv_back", count, given)
+        return KernelLaunch("conv_back", count, given)
 
     def pairs() -> Pairs:
         rows = np.arange(i.dst, i.dst + i.count).reshape(outputs, 1, positions)
@@ -84,10 +86,10 @@ def _conv(found: Encoded, i: Instruction) -> Written:
 
 def _max(found: Encoded, i: Instruction) -> Written:
     args, n = found.table(i.args), i.args.shape[1]
-    forward = Call("largest", i.count, ("values", "pool", args, n, i.dst, i.count))
+    forward = KernelLaunch("largest", i.count, ("values", "pool", args, n, i.dst, i.count))
 
-    def back(at: int, count: int) -> Call:
-        return Call("largest_back", count, ("adjoints", "values", "pool", at, count, args, n, i.dst))
+    def back(at: int, count: int) -> KernelLaunch:
+        return KernelLaunch("largest_back", count, ("adjoints", "values", "pool", at, count, args, n, i.dst))
 
     return Written(forward, back, i.args.ravel(), list)
 
@@ -95,10 +97,10 @@ def _max(found: Encoded, i: Instruction) -> Written:
 def _dot(found: Encoded, i: Instruction) -> Written:
     args, weights, n, number = found.table(i.args), found.table(i.weights), i.terms, _offset(found, i)
     given = ("values", "theta", "pool", args, weights, n, i.bias, "numbers", number, i.dst, i.count)
-    forward = Call("dot", i.count, given)
+    forward = KernelLaunch("dot", i.count, given)
 
-    def back(at: int, count: int) -> Call:
-        return Call("dot_back", count, ("adjoints", "theta", "pool", at, count, weights, n, i.dst))
+    def back(at: int, count: int) -> KernelLaunch:
+        return KernelLaunch("dot_back", count, ("adjoints", "theta", "pool", at, count, weights, n, i.dst))
 
     def pairs() -> Pairs:
         return [(i.weights, np.repeat(np.arange(i.dst, i.dst + i.count), n), i.args.ravel()), *_bias(i)]
@@ -110,10 +112,10 @@ def _weighted(found: Encoded, i: Instruction) -> Written:
     args, n, number = found.table(i.args), i.terms, _offset(found, i)
     found.numbers.extend(i.numbers.tolist())
     given = ("values", "theta", "pool", args, n, i.bias, "numbers", number, i.dst, i.count)
-    forward = Call("weighted", i.count, given)
+    forward = KernelLaunch("weighted", i.count, given)
 
-    def back(at: int, count: int) -> Call:
-        return Call("weighted_back", count, ("adjoints", "pool", at, count, n, "numbers", number, i.dst))
+    def back(at: int, count: int) -> KernelLaunch:
+        return KernelLaunch("weighted_back", count, ("adjoints", "pool", at, count, n, "numbers", number, i.dst))
 
     return Written(forward, back, i.args.ravel(), lambda: _bias(i))
 
@@ -121,10 +123,10 @@ def _weighted(found: Encoded, i: Instruction) -> Written:
 def _product(found: Encoded, i: Instruction) -> Written:
     args, n, number = found.table(i.args), i.terms, _offset(found, i)
     given = ("values", "theta", "pool", args, n, i.bias, "numbers", number, i.dst, i.count)
-    forward = Call("product", i.count, given)
+    forward = KernelLaunch("product", i.count, given)
 
-    def back(at: int, count: int) -> Call:
-        return Call("product_back", count, ("adjoints", "values", "pool", at, count, args, n, i.dst, i.count))
+    def back(at: int, count: int) -> KernelLaunch:
+        return KernelLaunch("product_back", count, ("adjoints", "values", "pool", at, count, args, n, i.dst, i.count))
 
     return Written(forward, back, i.args.ravel(), lambda: _bias(i))
 
@@ -132,11 +134,11 @@ def _product(found: Encoded, i: Instruction) -> Written:
 def _squares(found: Encoded, i: Instruction) -> Written:
     args, n, number = found.table(i.args), i.args.shape[1], len(found.numbers)
     found.numbers.append(float(i.numbers[0]))
-    forward = Call("squares", 1, ("values", "pool", args, n, "numbers", number, i.dst))
+    forward = KernelLaunch("squares", 1, ("values", "pool", args, n, "numbers", number, i.dst))
 
-    def back(at: int, count: int) -> Call:
+    def back(at: int, count: int) -> KernelLaunch:
         given = ("adjoints", "values", "pool", at, count, args, n, "numbers", number, i.dst)
-        return Call("squares_back", count, given)
+        return KernelLaunch("squares_back", count, given)
 
     return Written(forward, back, i.args.ravel(), list)
 
@@ -147,20 +149,20 @@ def _gather(found: Encoded, i: Instruction) -> Written:
     table = (i.table.rows, i.table.step)
     given = ("values", "theta", "pool", ids, weights, columns, *table, i.dst, i.count)
     of = Scatter(ids, i.args.shape[1], weights, columns, *table, i.dst)
-    return Written(Call("gather", i.count, given), None, _NONE, list, scatter=of)
+    return Written(KernelLaunch("gather", i.count, given), None, _NONE, list, scatter=of)
 
 
 def _batch_mean(found: Encoded, i: Instruction) -> Written:
     found.means = max(found.means, i.count)
     args, results = found.table(i.args), found.table(range(i.dst, i.dst + i.count))
 
-    def parts(rows: str, table: int) -> Call:
-        return Call("batch_parts", i.count, ("sums", rows, "pool", table, MEAN_SLICES, i.count))
+    def parts(rows: str, table: int) -> KernelLaunch:
+        return KernelLaunch("batch_parts", i.count, ("sums", rows, "pool", table, MEAN_SLICES, i.count))
 
-    def back(at: int, count: int) -> Call:
-        return Call("batch_mean_back", count, ("adjoints", "sums", "pool", at, count, MEAN_SLICES))
+    def back(at: int, count: int) -> KernelLaunch:
+        return KernelLaunch("batch_mean_back", count, ("adjoints", "sums", "pool", at, count, MEAN_SLICES))
 
-    forward = Call("batch_mean", i.count, ("values", "sums", MEAN_SLICES, i.dst, i.count))
+    forward = KernelLaunch("batch_mean", i.count, ("values", "sums", MEAN_SLICES, i.dst, i.count))
     first, first_back = parts("values", args), parts("adjoints", results)
     return Written(forward, back, i.args[0], list, before=first, before_back=first_back)
 
@@ -488,7 +490,7 @@ class Machine:
         n = self.program.n_theta
         return [self.line("join", n, (grad, self.parts, n, self.slices, int(fresh)))]
 
-    def _launch(self, call: Call, theta: Buffer, lanes: int) -> Launch:
+    def _launch(self, call: KernelLaunch, theta: Buffer, lanes: int) -> Launch:
         buffers = {
             "values": self.values, "adjoints": self.adjoints, "theta": theta, "pool": self.pool,
             "numbers": self.numbers, "sums": self.means,

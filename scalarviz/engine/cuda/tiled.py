@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...scalar import ops
 from ...tape import Instruction, Program
-from .calls import Call, Encoded, Pairs, Sum, Tile, Tiling, Written
+from .calls import Encoded, KernelLaunch, Pairs, Sum, Tile, Tiling, Written
 from .source import derivative_names, tells_by_result
 
 MANY = -2
@@ -225,7 +225,7 @@ class Tiled:
         self.entries.append((tile, i, args))
         return []
 
-    def _layer(self, i: Instruction, tile: Tile, tiles: _Tiles, args: int) -> Call:
+    def _layer(self, i: Instruction, tile: Tile, tiles: _Tiles, args: int) -> KernelLaunch:
         join, outputs = tiles.behind, _outputs(i)
         name, out, (one, two) = f"tile_layer:{tile}", i.dst, (0.0, 0.0)
         if join is not None:
@@ -237,9 +237,9 @@ class Tiled:
             "values", "theta", "pool", *_operands(i, args), n, positions, int(i.weights[0]), i.bias, i.dst, outputs,
             out, one, two,
         )  # fmt: skip
-        return Call(name, -(-outputs // tile.high) * positions, given, tile)
+        return KernelLaunch(name, -(-outputs // tile.high) * positions, given, tile)
 
-    def _back(self, i: Instruction, tile: Tile, tiles: _Tiles, written: set[int]) -> Call:
+    def _back(self, i: Instruction, tile: Tile, tiles: _Tiles, written: set[int]) -> KernelLaunch:
         found, join = self.found, tiles.before
         name, (one, two) = f"tile_back:{tile}", (0.0, 0.0)
         if join is not None:
@@ -267,7 +267,7 @@ class Tiled:
             "adjoints", "values", "theta", "pool", found.table(blocks), n, positions, int(i.weights[0]), i.dst,
             _outputs(i), one, two,
         )  # fmt: skip
-        return Call(name, len(blocks), given, tile)
+        return KernelLaunch(name, len(blocks), given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
         """Add the launches that sum gradients of weights; return the parameters that still need pairs.

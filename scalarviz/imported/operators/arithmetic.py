@@ -17,7 +17,7 @@ from ...scalar.erf import erf
 from ...scalar.functions import log_shares, shares
 from ...scalar.mask import factors
 from .arrays import Array, any_values, axis_of, bare, broadcast, by_lane, dressed, each, objects, values
-from .table import Call, operator
+from .table import OperatorCall, operator
 
 
 def truth(x: Array) -> Array:
@@ -75,7 +75,7 @@ FOLDED = ("Max", "Min", "Sum")
 
 
 @operator(*FORMS)
-def by_number(call: Call) -> list[Array]:
+def by_number(call: OperatorCall) -> list[Array]:
     """Apply one elementwise operation, with broadcasting."""
     operands = call.only_numbers() if FORMS[call.node.operator][1] is None else call.all()
     if call.node.operator in FOLDED:
@@ -92,14 +92,14 @@ def _formed(name: str, *operands: Array) -> Array:
 
 
 @operator("Mean")
-def mean(call: Call) -> list[Array]:
+def mean(call: OperatorCall) -> list[Array]:
     """Return the elementwise mean of the operands."""
     total, count = reduce(lambda a, b: _formed("Sum", a, b), call.all()), len(call.inputs)
     return [np.asarray(total / count, total.dtype) if call.known else each("div", total, float(count))]
 
 
 @operator("IsInf")
-def is_infinite(call: Call) -> list[Array]:
+def is_infinite(call: OperatorCall) -> list[Array]:
     """Return where numbers are infinite, with the signs that count."""
     x, above, below = call.input(0), call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
     if call.known:
@@ -109,7 +109,7 @@ def is_infinite(call: Call) -> list[Array]:
 
 
 @operator("Mod")
-def remainder(call: Call) -> list[Array]:
+def remainder(call: OperatorCall) -> list[Array]:
     """Return the remainder of a division: with the sign of the divisor, or (fmod) of the dividend."""
     operands = call.only_numbers()
     broadcast(operands)
@@ -117,7 +117,7 @@ def remainder(call: Call) -> list[Array]:
 
 
 @operator("Clip")
-def clip(call: Call) -> list[Array]:
+def clip(call: OperatorCall) -> list[Array]:
     """Clip numbers to two bounds, each of which may be missing."""
     x = call.input(0)
     bounds = [call.attribute("min"), call.attribute("max")] if call.version < 11 else map(call.optional, (1, 2))
@@ -158,14 +158,14 @@ CURVES: dict[str, Callable[..., Array]] = {
 
 
 @operator(*CURVES)
-def activation(call: Call) -> list[Array]:
+def activation(call: OperatorCall) -> list[Array]:
     """Apply one of `CURVES`."""
     x, found = call.input(0), CURVES[call.node.operator](*call.all(), **call.node.attributes)
     return [found if any_values(found, x) else np.asarray(found, x.dtype)]
 
 
 @operator("Softmax", "LogSoftmax")
-def softmax(call: Call) -> list[Array]:
+def softmax(call: OperatorCall) -> list[Array]:
     """Apply softmax along one axis, or (before version 13) over all axes from one on."""
     x = call.input(0)
     axis = axis_of(call.attribute("axis", -1 if call.version >= 13 else 1), x.ndim)
@@ -181,7 +181,7 @@ def softmax(call: Call) -> list[Array]:
 
 
 @operator("Dropout")
-def dropout(call: Call) -> list[Array]:
+def dropout(call: OperatorCall) -> list[Array]:
     """Set each number in training to 0 with probability `ratio`, else scale it up, so that the mean is kept.
 
     A recorded graph draws its masks at every step; in a graph by hand the node's seed gives the mask, as in NumPy.

@@ -15,17 +15,17 @@ from ...scalar.value import as_value
 from .arithmetic import truth
 from .arrays import Array, alike, any_values, axis_of, bare, check_size, dressed, each, either, objects, padded, values
 from .products import neighbours
-from .table import Call, operator
+from .table import OperatorCall, operator
 
 
 @operator("Identity")
-def identity(call: Call) -> list[Array]:
+def identity(call: OperatorCall) -> list[Array]:
     """Return the input."""
     return [call.input(0)]
 
 
 @operator("Reshape")
-def reshape(call: Call) -> list[Array]:
+def reshape(call: OperatorCall) -> list[Array]:
     """Return the array in another shape: one side may be -1, and 0 keeps the old side (unless `allowzero`)."""
     x, wanted = call.input(0), call.integers(1, "the shape")
     if not call.attribute("allowzero", 0):
@@ -39,20 +39,20 @@ def reshape(call: Call) -> list[Array]:
 
 
 @operator("Flatten")
-def flatten(call: Call) -> list[Array]:
+def flatten(call: OperatorCall) -> list[Array]:
     """Return a matrix: the axes before `axis`, and the others."""
     x = call.input(0)
     axis = axis_of(call.attribute("axis", 1), x.ndim)
     return [x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))]
 
 
-def _axes(call: Call) -> Any:
+def _axes(call: OperatorCall) -> Any:
     """Return the axes of a node: an input from version 13 on, an attribute before."""
     return call.listed("axes") if call.version < 13 else call.row(1, "the axes")
 
 
 @operator("Squeeze")
-def squeeze(call: Call) -> list[Array]:
+def squeeze(call: OperatorCall) -> list[Array]:
     """Return the array without axes of length 1."""
     x, axes = call.input(0), _axes(call)
     gone = {k for k, side in enumerate(x.shape) if side == 1} if axes is None else {axis_of(a, x.ndim) for a in axes}
@@ -62,7 +62,7 @@ def squeeze(call: Call) -> list[Array]:
 
 
 @operator("Unsqueeze")
-def unsqueeze(call: Call) -> list[Array]:
+def unsqueeze(call: OperatorCall) -> list[Array]:
     """Return the array with further axes of length 1."""
     x, axes = call.input(0), _axes(call)
     if axes is None:
@@ -75,7 +75,7 @@ def unsqueeze(call: Call) -> list[Array]:
 
 
 @operator("Transpose")
-def transpose(call: Call) -> list[Array]:
+def transpose(call: OperatorCall) -> list[Array]:
     """Return the array with its axes in another order, reversed by default."""
     x = call.input(0)
     order = call.listed("perm", list(range(x.ndim))[::-1])
@@ -85,7 +85,7 @@ def transpose(call: Call) -> list[Array]:
 
 
 @operator("Expand")
-def expand(call: Call) -> list[Array]:
+def expand(call: OperatorCall) -> list[Array]:
     """Return the array broadcast to a shape; both shapes are broadcast."""
     x, wanted = call.input(0), call.integers(1, "the shape")
     shape = np.broadcast_shapes(x.shape, tuple(wanted))
@@ -94,7 +94,7 @@ def expand(call: Call) -> list[Array]:
 
 
 @operator("Tile")
-def tile(call: Call) -> list[Array]:
+def tile(call: OperatorCall) -> list[Array]:
     """Return the array repeated along each axis."""
     x, repeats = call.input(0), call.integers(1, "the repeats")
     if len(repeats) != x.ndim or min(repeats, default=0) < 0:
@@ -104,14 +104,14 @@ def tile(call: Call) -> list[Array]:
 
 
 @operator("Shape")
-def shape(call: Call) -> list[Array]:
+def shape(call: OperatorCall) -> list[Array]:
     """Return the shape, or a part of it."""
     sides = call.input(0).shape
     return [np.array(sides[call.attribute("start", 0) : call.attribute("end", len(sides))], np.int64)]
 
 
 @operator("Size")
-def size(call: Call) -> list[Array]:
+def size(call: OperatorCall) -> list[Array]:
     """Return the number of elements."""
     return [np.array(call.input(0).size, np.int64)]
 
@@ -125,7 +125,7 @@ KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "allowed: floats of 16 to 64 bi
 
 
 @operator("ConstantOfShape")
-def constant_of_shape(call: Call) -> list[Array]:
+def constant_of_shape(call: OperatorCall) -> list[Array]:
     """Return an array of one number."""
     shape = call.integers(0, "the shape")
     check_size(shape)
@@ -134,7 +134,7 @@ def constant_of_shape(call: Call) -> list[Array]:
 
 
 @operator("Range")
-def steps(call: Call) -> list[Array]:
+def steps(call: OperatorCall) -> list[Array]:
     """Return the numbers from a start to before a limit, in steps."""
     start, limit, step = (call.numbers(k, "a bound") for k in range(3))
     check_size([max(0, int(np.ceil((float(limit.item()) - float(start.item())) / float(step.item()))))])
@@ -142,7 +142,7 @@ def steps(call: Call) -> list[Array]:
 
 
 @operator("EyeLike")
-def eye(call: Call) -> list[Array]:
+def eye(call: OperatorCall) -> list[Array]:
     """Return a matrix of zeros with a diagonal of ones."""
     x, kind = call.input(0), call.attribute("dtype")
     own: np.dtype[Any] = np.dtype(np.float32) if any_values(x) else x.dtype
@@ -151,7 +151,7 @@ def eye(call: Call) -> list[Array]:
 
 
 @operator("OneHot")
-def one_hot(call: Call) -> list[Array]:
+def one_hot(call: OperatorCall) -> list[Array]:
     """Return a row for each index: one value at the index, another elsewhere.
 
     Computed indices count from 0, and their fraction is ignored.
@@ -171,19 +171,19 @@ def one_hot(call: Call) -> list[Array]:
 
 
 @operator("NonZero")
-def places_of_truth(call: Call) -> list[Array]:
+def places_of_truth(call: OperatorCall) -> list[Array]:
     """Return the indices of all numbers that are not 0."""
     return [np.array(np.nonzero(np.atleast_1d(call.only_numbers()[0])), np.int64)]
 
 
 @operator("Cast")
-def cast(call: Call) -> list[Array]:
+def cast(call: OperatorCall) -> list[Array]:
     """Return the array in another type."""
     return [_cast(call, _type(call, int(call.attribute("to", 0))))]
 
 
 @operator("CastLike")
-def cast_like(call: Call) -> list[Array]:
+def cast_like(call: OperatorCall) -> list[Array]:
     """Return the array in the type of the second operand."""
     like = call.dtypes[1] if len(call.dtypes) > 1 else None
     if like is None and call.input(1).dtype != object:
@@ -193,13 +193,13 @@ def cast_like(call: Call) -> list[Array]:
     return [_cast(call, like)]
 
 
-def _type(call: Call, number: int) -> np.dtype[Any]:
+def _type(call: OperatorCall, number: int) -> np.dtype[Any]:
     if number not in TYPES:
         raise call.wrong(f"the element type {number} is not supported; {TYPED}")
     return np.dtype(TYPES[number])
 
 
-def _cast(call: Call, to: np.dtype[Any]) -> Array:
+def _cast(call: OperatorCall, to: np.dtype[Any]) -> Array:
     """Cast an array. Values have the type of the Run: a cast to float changes nothing, one to bool gives 0 and 1.
 
     Computed numbers are not truncated, as that has no derivative. Numbers that are whole by the file's types stay.
@@ -249,7 +249,7 @@ JOINED: dict[str, tuple[str, Any]] = {
 
 
 @operator("ScatterElements", "ScatterND")
-def scatter(call: Call) -> list[Array]:
+def scatter(call: OperatorCall) -> list[Array]:
     """Replace or join numbers, or parts given by their first indices, one after the other.
 
     `ScatterElements`: each update goes to the index along the axis that stands at its place.
@@ -278,7 +278,7 @@ BORDERS: tuple[Literal["edge"], Literal["reflect"], Literal["wrap"]] = ("edge", 
 
 
 @operator("Concat")
-def concat(call: Call) -> list[Array]:
+def concat(call: OperatorCall) -> list[Array]:
     """Join arrays along an axis."""
     parts = alike(*call.all())
     axis = axis_of(call.attribute("axis", 1), parts[0].ndim)
@@ -287,7 +287,7 @@ def concat(call: Call) -> list[Array]:
 
 
 @operator("Split")
-def split(call: Call) -> list[Array]:
+def split(call: OperatorCall) -> list[Array]:
     """Split an array along an axis: into the given sizes, else as equal as possible, the last one smaller."""
     x, count = call.input(0), len(call.node.outputs)
     axis = axis_of(call.attribute("axis", 0), x.ndim)
@@ -305,7 +305,7 @@ def split(call: Call) -> list[Array]:
 
 
 @operator("Slice")
-def cut(call: Call) -> list[Array]:
+def cut(call: OperatorCall) -> list[Array]:
     """Slice an array along some axes."""
     x, old, steps = call.input(0), call.version < 10, None if call.version < 10 else call.row(4, "the steps")
     starts = call.listed("starts") if old else call.integers(1, "the starts")
@@ -330,7 +330,7 @@ def _span(start: int, end: int, step: int, side: int) -> slice:
     return slice(first, None if last < 0 else last, step)
 
 
-def places_of(call: Call, indices: Array, side: int) -> Array:
+def places_of(call: OperatorCall, indices: Array, side: int) -> Array:
     """Return indices counted from the front."""
     if indices.dtype.kind not in "iu":
         raise call.wrong("its indices are not whole numbers")
@@ -340,7 +340,7 @@ def places_of(call: Call, indices: Array, side: int) -> Array:
 
 
 @operator("Gather")
-def gather(call: Call) -> list[Array]:
+def gather(call: OperatorCall) -> list[Array]:
     """Return the items at some indices along an axis."""
     x, indices = call.input(0), call.input(1)
     axis = axis_of(call.attribute("axis", 0), x.ndim)
@@ -350,7 +350,7 @@ def gather(call: Call) -> list[Array]:
     return [np.take(x, places_of(call, indices, x.shape[axis]), axis)]
 
 
-def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
+def _chosen(call: OperatorCall, table: Array, indices: Array, axis: int) -> Array:
     """Return rows of a table along an axis, selected by computed numbers that count from 0."""
     if not table.ndim:
         raise call.wrong("it picks rows from a single number, which has no rows")
@@ -361,7 +361,7 @@ def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
 
 
 @operator("GatherElements")
-def gather_elements(call: Call) -> list[Array]:
+def gather_elements(call: OperatorCall) -> list[Array]:
     """Return at each place the number at that index along the axis."""
     x, indices = call.input(0), call.numbers(1, "the indices")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
@@ -370,7 +370,7 @@ def gather_elements(call: Call) -> list[Array]:
 
 
 @operator("GatherND")
-def gather_nd(call: Call) -> list[Array]:
+def gather_nd(call: OperatorCall) -> list[Array]:
     """Return the parts given by their first indices; the first `batch_dims` axes are matched."""
     x, indices, batch = call.input(0), call.numbers(1, "the indices"), int(call.attribute("batch_dims", 0))
     depth = indices.shape[-1]
@@ -383,7 +383,7 @@ def gather_nd(call: Call) -> list[Array]:
 
 
 @operator("Pad")
-def pad(call: Call) -> list[Array]:
+def pad(call: OperatorCall) -> list[Array]:
     """Return the array with a border: of a constant, or made from the array itself."""
     x, mode = call.input(0), call.attribute("mode", "constant")
     widths = call.listed("pads") if call.version < 11 else call.integers(1, "the widths")
@@ -404,7 +404,7 @@ def pad(call: Call) -> list[Array]:
 
 
 @operator("DepthToSpace", "SpaceToDepth")
-def blocks(call: Call) -> list[Array]:
+def blocks(call: OperatorCall) -> list[Array]:
     """Return channels as blocks of the picture, or blocks of the picture as channels."""
     x, side = call.input(0), int(call.attribute("blocksize", 1))
     (n, c, h, w), by_depth = x.shape, call.attribute("mode", "DCR") == "DCR"
@@ -418,7 +418,7 @@ def blocks(call: Call) -> list[Array]:
 
 
 @operator("Trilu")
-def triangle(call: Call) -> list[Array]:
+def triangle(call: OperatorCall) -> list[Array]:
     """Return the upper or the lower triangle of matrices, with 0 elsewhere."""
     x, k = call.input(0), call.row(1, "the diagonal", [0])[0]
     rows, columns = x.shape[-2:]

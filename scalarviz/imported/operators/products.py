@@ -18,7 +18,7 @@ from ...scalar.store import Block
 from ...scalar.sums import Dot, Row, affine_each
 from ...scalar.value import as_value
 from .arrays import Array, any_values, bare, check_size, dressed, either, objects, reduced, values
-from .table import Call, operator
+from .table import OperatorCall, operator
 
 Terms = Row | tuple[Value, ...]
 
@@ -72,7 +72,7 @@ def _weights(x: Array) -> bool:
 
 
 @operator("MatMul")
-def matmul(call: Call) -> list[Array]:
+def matmul(call: OperatorCall) -> list[Array]:
     """Multiply matrices as NumPy does: the last two axes, the others broadcast."""
     a, b = call.input(0), call.input(1)
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
@@ -102,7 +102,7 @@ def matrix_product(a: Array, b: Array) -> Array:
 
 
 @operator("Gemm")
-def gemm(call: Call) -> list[Array]:
+def gemm(call: OperatorCall) -> list[Array]:
     """Return ``alpha * A @ B + beta * C`` of matrices, which may be transposed first."""
     a, b = (x.T if call.attribute(name, 0) else x for x, name in ((call.input(0), "transA"), (call.input(1), "transB")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
@@ -130,7 +130,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @operator("Einsum")
-def einsum(call: Call) -> list[Array]:
+def einsum(call: OperatorCall) -> list[Array]:
     """Compute ``ij,jk->ik`` and the like; axes that are not in the result are summed over."""
     equation = str(call.attribute("equation", "")).replace(" ", "")
     operands = call.all()
@@ -149,7 +149,7 @@ def einsum(call: Call) -> list[Array]:
     return [found.transpose([own.index(name) for name in result])]
 
 
-def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str], str, dict[str, int]]:
+def _names(call: OperatorCall, equation: str, operands: list[Array]) -> tuple[list[str], str, dict[str, int]]:
     """Return the axes of each operand and of the result, one letter each, and their lengths."""
     before, arrow, result = equation.partition("->")
     terms = before.split(",")

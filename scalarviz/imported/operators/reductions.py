@@ -14,7 +14,7 @@ from ...nn._norm import normalised
 from ...scalar import Value, dot, functions, tracing
 from ...scalar.batch import batch_mean
 from .arrays import Array, Lane, axis_of, bare, by_lane, dressed, each, either, mean_of, reduced
-from .table import Call, operator
+from .table import OperatorCall, operator
 
 OfLane = Callable[[Lane], Value]
 
@@ -57,7 +57,7 @@ operation.
 
 
 @operator(*REDUCED)
-def reduction(call: Call) -> list[Array]:
+def reduction(call: OperatorCall) -> list[Array]:
     """Reduce over the given axes, or over all."""
     x, name = call.input(0), call.node.operator
     as_input = call.version >= (13 if name == "ReduceSum" else 18)
@@ -79,7 +79,7 @@ def _reduced(name: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
 
 
 @operator("ArgMax", "ArgMin")
-def place(call: Call) -> list[Array]:
+def place(call: OperatorCall) -> list[Array]:
     """Return the index of the largest or smallest number: of equal ones the first, or the last."""
     x = call.only_numbers()[0]
     axis, last = axis_of(call.attribute("axis", 0), x.ndim), bool(call.attribute("select_last_index", 0))
@@ -89,7 +89,7 @@ def place(call: Call) -> list[Array]:
 
 
 @operator("CumSum")
-def running_sum(call: Call) -> list[Array]:
+def running_sum(call: OperatorCall) -> list[Array]:
     """Return the cumulative sums along an axis."""
     x, axis = call.input(0), axis_of(call.integers(1, "the axis")[0], call.input(0).ndim)
     turn, without = -1 if call.attribute("reverse", 0) else 1, bool(call.attribute("exclusive", 0))
@@ -145,7 +145,7 @@ def _moments(rows: Array, mean: OfLane = functions.mean) -> tuple[Array, Array]:
 
 
 @operator("BatchNormalization")
-def batch_norm(call: Call) -> list[Array]:
+def batch_norm(call: OperatorCall) -> list[Array]:
     """Normalise a batch by running statistics, or in training by its own, which the running ones follow."""
     x = call.input(0)
     scale, bias, mean, var = (_by_channel(call.input(k), x.ndim) for k in range(1, 5))
@@ -179,7 +179,7 @@ def _batch_mean(row: Lane) -> Value:
 
 
 @operator("LayerNormalization", "RMSNormalization")
-def layer_norm(call: Call) -> list[Array]:
+def layer_norm(call: OperatorCall) -> list[Array]:
     """Normalise over the axes from `axis` on, with factors and summands. Also return the mean and 1 / deviation."""
     x = call.input(0)
     axis, eps = axis_of(call.attribute("axis", -1), x.ndim), float(call.attribute("epsilon", 1e-5))
@@ -195,7 +195,7 @@ def layer_norm(call: Call) -> list[Array]:
 
 
 @operator("GroupNormalization", "InstanceNormalization")
-def group_norm(call: Call) -> list[Array]:
+def group_norm(call: OperatorCall) -> list[Array]:
     """Normalise over groups of channels, or each channel. Version 18 scales groups, others channels."""
     x, scale, bias = call.input(0), call.input(1), call.input(2)
     groups = int(call.attribute("num_groups", x.shape[1]))
@@ -208,7 +208,7 @@ def group_norm(call: Call) -> list[Array]:
 
 
 @operator("LpNormalization")
-def unit_length(call: Call) -> list[Array]:
+def unit_length(call: OperatorCall) -> list[Array]:
     """Divide numbers along an axis by their norm; a norm of 0 counts as 1."""
     x = call.input(0)
     length = _reduced(f"ReduceL{call.attribute('p', 2)}", x, (axis_of(call.attribute("axis", -1), x.ndim),), True)

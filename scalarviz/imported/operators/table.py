@@ -54,7 +54,7 @@ def supported(node: Node, opset: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperatorCall:
     """One node with its inputs."""
 
     node: Node
@@ -139,7 +139,7 @@ class Call:
         return self.wrong(f"inputs of the shapes {shapes} do not fit together ({' '.join(str(error).split())[:200]})")
 
 
-Function = Callable[[Call], Sequence[Array]]
+Function = Callable[[OperatorCall], Sequence[Array]]
 TABLE: dict[str, Function] = {}
 """The function of each operator, by name."""
 
@@ -161,7 +161,7 @@ UNFIT = (ValueError, LookupError, TypeError, OverflowError, ZeroDivisionError, R
 """NumPy's errors for shapes and numbers that do not fit together."""
 
 
-def _called(function: Function, call: Call) -> Sequence[Array]:
+def _called(function: Function, call: OperatorCall) -> Sequence[Array]:
     for x in call.inputs:
         if x is not None and x.dtype.kind not in "biufO":
             raise call.wrong(f"an input has type {x.dtype}; allowed: floats of 16 to 64 bits, integers and booleans")
@@ -181,5 +181,5 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dt
     InputError that names the node.
     """
     inputs = tuple(tensors[name] if name else None for name in node.inputs)
-    call = Call(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))
+    call = OperatorCall(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))
     tensors |= {name: array for name, array in zip(node.outputs, TABLE[node.operator](call), strict=False) if name}

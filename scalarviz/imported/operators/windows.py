@@ -19,7 +19,7 @@ from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .arrays import Array, axis_of, bare, by_lane, check_size, dressed, objects, padded, reduced, values
 from .products import weighted_rows
-from .table import Call, operator
+from .table import OperatorCall, operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Windows:
         return np.asarray(replace(self, before=none, behind=none).rows(whole, 0).sum(-1, dtype=np.int64))
 
 
-def windows(call: Call, sides: Sides, size: Sides) -> Windows:
+def windows(call: OperatorCall, sides: Sides, size: Sides) -> Windows:
     """Return the windows of a node over an array whose last sides are `sides`."""
     rank = len(size)
     stride, dilation = (tuple(call.listed(name, [1] * rank)) for name in ("strides", "dilations"))
@@ -104,7 +104,7 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
 
 
 @operator("Conv")
-def convolution(call: Call) -> list[Array]:
+def convolution(call: OperatorCall) -> list[Array]:
     """Return the same weighted sums at every position; groups of channels may have their own."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
@@ -114,7 +114,7 @@ def convolution(call: Call) -> list[Array]:
     return _in_groups(call, windows(call, x.shape[2:], weight.shape[2:]), x, np.split(bare(weight), groups))
 
 
-def _in_groups(call: Call, places: Windows, x: Array, kernels: list[Array]) -> list[Array]:
+def _in_groups(call: OperatorCall, places: Windows, x: Array, kernels: list[Array]) -> list[Array]:
     """Return the sums of groups of channels: each group has its kernels and its part of the bias."""
     groups, bias = len(kernels), call.optional(2)
     starts = [None] * groups if bias is None else np.split(bare(bias), groups)
@@ -142,7 +142,7 @@ def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None)
 
 
 @operator("AveragePool", "MaxPool")
-def pool(call: Call) -> list[Array]:
+def pool(call: OperatorCall) -> list[Array]:
     """Return the largest number, or the mean, of each window; an attribute says whether the border counts."""
     x = call.input(0)
     places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
@@ -163,7 +163,7 @@ def pool(call: Call) -> list[Array]:
 
 
 @operator("GlobalAveragePool", "GlobalMaxPool")
-def over_all(call: Call) -> list[Array]:
+def over_all(call: OperatorCall) -> list[Array]:
     """Return one number for each channel."""
     x, mean = call.input(0), call.node.operator == "GlobalAveragePool"
     rows = x.reshape(*x.shape[:2], -1)
@@ -175,7 +175,7 @@ def over_all(call: Call) -> list[Array]:
 
 
 @operator("ConvTranspose")
-def transposed(call: Call) -> list[Array]:
+def transposed(call: OperatorCall) -> list[Array]:
     """Convolve the numbers, with zeros between them, with the reversed kernel."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
@@ -192,7 +192,7 @@ def transposed(call: Call) -> list[Array]:
     return _in_groups(call, places, spread, [part.swapaxes(0, 1) for part in np.split(turned, groups)])
 
 
-def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
+def _transposed_border(call: OperatorCall, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
     """Return the widths to cut off at the start, and the sides of the result."""
     rank, how = len(sides), call.attribute("auto_pad", "NOTSET")
     more = call.listed("output_padding", [0] * rank)
@@ -256,7 +256,7 @@ def _cubic(x: Array, a: float) -> Array:
 
 
 @operator("Resize", "Upsample")
-def resize(call: Call) -> list[Array]:
+def resize(call: OperatorCall) -> list[Array]:
     """Return the nearest number, or a sum of two or four along each axis; with `antialias` of more if it shrinks."""
     x, old = call.input(0), call.node.operator == "Upsample" or call.version < 11
     axes = [axis_of(a, x.ndim) for a in call.listed("axes", range(x.ndim))]
@@ -280,7 +280,7 @@ def resize(call: Call) -> list[Array]:
     return [x]
 
 
-def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Array:
+def _shares(call: OperatorCall, before: int, after: int, scale: float, old: bool) -> Array:
     """Return the share of each source number in each number of the result, shape (after, before)."""
     mode = call.attribute("mode", "nearest")
     way = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")

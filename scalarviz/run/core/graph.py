@@ -231,7 +231,7 @@ def _as_arrays(name: str, members: Sequence[tuple[PlaceInList, Tensor]]) -> list
 # ---- `Graph`: the computation and the weights of a run as one object
 
 
-Place = tuple[Sequential, str, Module]
+ActivationPlace = tuple[Sequential, str, Module]
 """An activation and its place: a Sequential and the name in it."""
 
 
@@ -244,7 +244,7 @@ class Graph:
     loss: Callable[..., Any]
     optimizer: Optimizer
     # of the model's Sequentials; another graph of the same model may have others there
-    activations: tuple[Place, ...]
+    activations: tuple[ActivationPlace, ...]
     on_rows: Callable[..., Any]  # the model as a function of a flat row
     part: Callable[..., Any]  # a sample's part of the loss, from the model's output and a flat row of targets
     tape: Tape
@@ -354,7 +354,7 @@ def in_training(model: Callable[..., Any], modules: tuple[Module, ...]) -> Calla
     return as_recorded if modules else model
 
 
-def activations_of(model: Any) -> Iterator[Place]:
+def activations_of(model: Any) -> Iterator[ActivationPlace]:
     """Yield the activations of all Sequentials of a model, in order."""
     for _, module in model.named_modules() if isinstance(model, Module) else ():
         if isinstance(module, Sequential):

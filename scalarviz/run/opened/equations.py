@@ -23,7 +23,7 @@ from .attention import LAYERS, Attention
 from .digits import MINUS, digits_of, digits_that_give, rounded
 from .network import Places, Rows
 from .passes import Passes
-from .rule import Line, Quantity, Token, Writer, text_of
+from .rule import Quantity, RuleFormula, Token, Writer, text_of
 
 Floats = NDArray[np.float64]
 DIGITS = 4
@@ -54,7 +54,7 @@ def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y")
 
 def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float], digits: int = DIGITS) -> str:
     """Return an equation that is true as printed, or with ``≈``; `again` computes it with rounded numbers."""
-    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
+    return RuleFormula("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
 
 
 USUAL = {"elu": (1.0,), "leaky_relu": (0.01,), "softplus_up_to": (1.0, 20.0)}

@@ -55,7 +55,7 @@ from .equations import (
     times,
 )
 from .network import INSIDE, LEAVES, Use, readers
-from .rule import Line, Writer, text_of
+from .rule import RuleFormula, Writer, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -94,7 +94,7 @@ class MicroStep:
     factors: tuple[float, ...] = ()
     # product: which input of the layer; node: its row; many numbers at once: which one `value` is; else -1
     column: int = -1
-    lines: tuple[Line, ...] = ()  # update: the optimiser's rule with numbers
+    lines: tuple[RuleFormula, ...] = ()  # update: the optimiser's rule with numbers
     op: str = ""  # the operation that makes `value` from `factors`: of `TABLE`, or one of `equations`
     other_calls: tuple[str, ...] = ()  # stages of the same micro-step, such as other calls of the module
 
@@ -276,7 +276,7 @@ MOST_PRODUCTS = 256
 """Up to this many products of all layers, each is a micro-step: weights may be used many times."""
 
 
-class Walk:
+class MicroStepMaker:
     """Makes the micro-steps of one step."""
 
     def __init__(self, opened: Opened) -> None:

@@ -224,7 +224,7 @@ INSIDE = -1
 """The unit of a row on the way to the stage's outputs."""
 
 
-class Place(NamedTuple):
+class StageRows(NamedTuple):
     """A stage, and which of its outputs some rows are."""
 
     # its name; ``"input"`` for the sample and what it alone makes, ``"loss"`` for what follows the outputs
@@ -276,20 +276,20 @@ class Places:
                 self._owner[fresh] = stage
                 stack += fresh.tolist()
 
-    def apart(self, rows: Rows) -> Iterator[tuple[Place, Rows]]:
+    def apart(self, rows: Rows) -> Iterator[tuple[StageRows, Rows]]:
         """Yield the place of `rows` in each stage, and the indices of its own rows among them."""
         owners = self._owner[rows]
         for owner in np.unique(owners).tolist():
             own = np.flatnonzero(owners == owner)
-            yield Place(self._names[owner], tuple(self._unit[rows[own]].tolist())), own
+            yield StageRows(self._names[owner], tuple(self._unit[rows[own]].tolist())), own
 
-    def place_of(self, rows: Iterable[int]) -> Place:
+    def place_of(self, rows: Iterable[int]) -> StageRows:
         """Return the place of `rows`: the stage of the first with a unit; others may be the zeros of a border."""
         found = np.fromiter(rows, np.int64)
         units = np.flatnonzero(self._unit[found] != INSIDE)
         owner = self._owner[found]
         stage = int(owner[units[0] if len(units) else 0])
-        return Place(self._names[stage], tuple(np.where(owner == stage, self._unit[found], INSIDE).tolist()))
+        return StageRows(self._names[stage], tuple(np.where(owner == stage, self._unit[found], INSIDE).tolist()))
 
 
 # ---- `Network`: a recorded model with its loss, lowered in float64 with the rows of every stage

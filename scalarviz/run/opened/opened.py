@@ -19,10 +19,10 @@ from ..core.gather import INPUT, index_of, weight_name
 from ..core.tensors import Stage, Tensor
 from .attention import LAYERS, SHARES, VALUES, Attention, AttentionState
 from .equations import of_samples
-from .micro import GradientTerms, MicroStep, PhaseSpan, Walk, module_path, phases_of
-from .network import Place, readers
+from .micro import GradientTerms, MicroStep, MicroStepMaker, PhaseSpan, module_path, phases_of
+from .network import StageRows, readers
 from .passes import MOST, EngineStep, OuterProduct, Passes, StepData, Terms, products_of
-from .rule import SKIPPED, Line, Rule, Update, moved
+from .rule import SKIPPED, Rule, RuleFormula, Update, moved
 
 Float = NDArray[np.float64]
 WINDOWED = ("conv", "max", "weighted")
@@ -57,7 +57,7 @@ class Along:
 class Window(NamedTuple):
     """The numbers that one output of a convolution or a pooling reads; for a batch, their means."""
 
-    place: Place  # their stage, and their positions in it
+    place: StageRows  # their stage, and their positions in it
     weights: NDArray[np.int64]  # flat indices, kernel after kernel; `products`: each times its number
     products: Float
 
@@ -293,7 +293,7 @@ class Opened:
             found.update(enumerate(map(float, numbers), first))
         return found
 
-    def line(self, weight: Any) -> tuple[Line, ...]:
+    def line(self, weight: Any) -> tuple[RuleFormula, ...]:
         """Return the lines of :meth:`update` alone."""
         return self.update(weight).lines
 
@@ -364,7 +364,7 @@ class Opened:
         weights = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in found)])
         return weights, self._passes.theta[weights] * np.concatenate([np.zeros(0), *(deltas for _, deltas in found)])
 
-    def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
+    def origins(self, step: MicroStep, index: int = -1) -> list[StageRows]:
         """Return the places on maps from which the number of a micro-step comes.
 
         A delta comes from itself and those that pass it on; the gradient of the weight at `index` from its delta and
@@ -503,12 +503,12 @@ class Opened:
         Up to 64 weights, each product, sum, delta, gradient and update is one; larger networks go by stages.
         """
         if self._steps is None:
-            self._steps = tuple(Walk(self).steps())
+            self._steps = tuple(MicroStepMaker(self).steps())
         return self._steps
 
     def about(self, step: MicroStep, weight: Any) -> MicroStep:
         """Return a micro-step of many sums with the sum to which a weight adds, instead of the largest."""
-        return Walk(self).about(step, self.index(weight))
+        return MicroStepMaker(self).about(step, self.index(weight))
 
     def phases(self) -> tuple[PhaseSpan, ...]:
         """Return the six phases of :meth:`micro_steps`: start, number of micro-steps, and words."""

@@ -18,7 +18,7 @@ from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
 from ..core.optimizer import LossScale
 from ..core.tensors import BoolArray, FloatArray, Stage, Tensor
-from .network import Network, Place, Rows, Use, slopes, uses_in
+from .network import Network, Rows, StageRows, Use, slopes, uses_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ SHOWN_BYTES = 32 << 20
 """Bytes of the rows and deltas of all stages together; a larger batch shows its first samples."""
 
 
-class Block(NamedTuple):
+class SampleBlock(NamedTuple):
     """Some samples of the batch: all rows of the program and their adjoints, each (n_rows, samples)."""
 
     span: slice
@@ -137,7 +137,7 @@ class Passes:
         self.theta, self.before = network.runner.extended(taken.values.astype(np.float64))
         scale = loss_scale_of(network.tape)
         self.loss_scale = 1.0 if scale is None else float(self.theta[scale])
-        self._kept: list[Block] | None = [] if self.size * network.lane_bytes <= KEPT_BYTES else None
+        self._kept: list[SampleBlock] | None = [] if self.size * network.lane_bytes <= KEPT_BYTES else None
         outputs = sum(stage.outputs for stage in network.stages)
         self.shown = min(self.size, max(1, SHOWN_BYTES // (16 * max(1, outputs))))
         made = {stage.name: np.empty((stage.outputs, self.shown)) for stage in network.stages}
@@ -174,7 +174,7 @@ class Passes:
         loss = float(totals[self.network.body.program.loss])
         return loss * self._taken.scale, self.network.runner.pulled_back(self.before, self.theta, gradient)
 
-    def _fresh(self, gradient: Float) -> Iterator[Block]:
+    def _fresh(self, gradient: Float) -> Iterator[SampleBlock]:
         """Yield forward and backward block by block; add the samples' gradient with respect to theta to `gradient`."""
         network, lanes = self.network, self.network.lanes
         for start in range(0, self.size, lanes):
@@ -185,9 +185,9 @@ class Passes:
                 adjoints = np.zeros_like(rows)
                 adjoints[network.body.program.loss] = self._taken.scale
                 network.body.backward(rows, adjoints, self.theta, gradient, self._held is not None)
-            yield Block(span, rows, adjoints)
+            yield SampleBlock(span, rows, adjoints)
 
-    def _show(self, block: Block) -> None:
+    def _show(self, block: SampleBlock) -> None:
         stop = min(block.span.stop, self.shown)
         count = stop - block.span.start
         if count <= 0:
@@ -226,7 +226,7 @@ class Passes:
         asked = [call for call in calls if self.adjoint_sums[self.network.rows_of[call.name]].any()]
         return (asked or calls)[-1]
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[SampleBlock]:
         """Return all rows and adjoints, with samples in batch order; do not write to them."""
         return iter(self._kept) if self._kept is not None else self._fresh(np.zeros(len(self.theta)))
 
@@ -293,7 +293,7 @@ class Terms:
         array, places = self._parts[0] if self._parts else (np.zeros(0, TERM), np.zeros(0, np.int64))
         self.array: NDArray[Any] = array[np.lexsort((array["position"], array["use"], places))]
 
-    def _add(self, number: int, use: Use, block: Block, passes: Passes, samples: NDArray[np.int64]) -> None:
+    def _add(self, number: int, use: Use, block: SampleBlock, passes: Passes, samples: NDArray[np.int64]) -> None:
         delta = block.adjoints[use.rows] / passes.loss_scale
         x = np.broadcast_to(use.x(block.rows, passes.theta) * passes.loss_scale, delta.shape)
         products = delta * x
@@ -317,12 +317,12 @@ class Terms:
             self._parts = [(array[chosen], places[chosen])]
 
     @cached_property
-    def delta_places(self) -> tuple[Place, ...]:
+    def delta_places(self) -> tuple[StageRows, ...]:
         """The stage and units that have `delta`, use by use."""
         return tuple(self._network.places.place_of(use.rows) for use in self.uses)
 
     @cached_property
-    def factor_places(self) -> tuple[Place | None, ...]:
+    def factor_places(self) -> tuple[StageRows | None, ...]:
         """The stage and units that are `x`, use by use; None if x is no number of a stage."""
         return tuple(None if use.read is None else self._network.places.place_of(use.read) for use in self.uses)
 

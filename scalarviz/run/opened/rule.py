@@ -40,7 +40,7 @@ Token = str | Quantity
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RuleFormula:
     """One formula of the rule."""
 
     name: str  # name of the result: ``"w'"`` is the new weight, ``"m'"`` the new state m
@@ -188,20 +188,22 @@ class Rule:
         self._names = {row: leaves[node.code][node.index] for row, node in nodes}
         self._cut = self._lines()
 
-    def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
+    def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[RuleFormula]:
         """Return every line for one weight; `inputs` are ``w, g, *state``, `theta` is as `HYPER`."""
         values = evaluated(self.tape, inputs, theta)
         new = self.tape.outputs[0]
         found = [self._line(name, row, values, theta) for name, row in self._cut if row != new or name != "w'"]
         return [*found, self._line("w'", new, values, theta)]
 
-    def _line(self, name: str, row: int, values: Sequence[float], theta: Sequence[float]) -> Line:
+    def _line(self, name: str, row: int, values: Sequence[float], theta: Sequence[float]) -> RuleFormula:
         writer = Writer(self.tape, self._names, values, theta)
         known = self._names.get(row, name)
         if known != name:  # one number under two names
-            return Line(name, (Quantity(known, values[row]),), values[row], (), partial(rounded, values[row]))
+            return RuleFormula(name, (Quantity(known, values[row]),), values[row], (), partial(rounded, values[row]))
         tokens = writer.line(row)
-        return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.evaluate_rounded, row))
+        return RuleFormula(
+            name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.evaluate_rounded, row)
+        )
 
     def _lines(self) -> list[tuple[str, int]]:
         """Return name and row of every line except the new weight's, which comes last; name their rows."""
@@ -241,7 +243,7 @@ _ADAM = re.compile(
 )
 
 
-def hatted(lines: Sequence[Line]) -> tuple[Line, ...]:
+def hatted(lines: Sequence[RuleFormula]) -> tuple[RuleFormula, ...]:
     """Return Adam's lines as in textbooks, the corrected averages before the new weight; others unchanged."""
     found = _ADAM.fullmatch(lines[-1].formula) if lines else None
     if found is None:
@@ -252,7 +254,7 @@ def hatted(lines: Sequence[Line]) -> tuple[Line, ...]:
     hats = []
     for average, rate in zip(averages, rates, strict=True):
         tokens, again = (average, f" / (1 {MINUS} ", rate, "^", t, ")"), partial(_corrected, average, rate, t)
-        hats.append(Line(f"{average.name[0]}ˆ", tokens, again(17), (), again))
+        hats.append(RuleFormula(f"{average.name[0]}ˆ", tokens, again(17), (), again))
     m, v = (Quantity(line.name, line.result) for line in hats)
     kept = (f" · (1 {MINUS} ", lr, " · ", decay, ")") if found["decay"] else ()
     whole = w, *kept, f" {MINUS} ", lr, " · ", m, " / (√", v, " + ", small._replace(name="ε"), ")"
@@ -261,7 +263,7 @@ def hatted(lines: Sequence[Line]) -> tuple[Line, ...]:
         before, by, less, first, second, least = (rounded(x.value, k) for x in (w, lr, decay, m, v, small))
         return before * (1 - by * less) - by * first / (math.sqrt(second) + least)
 
-    return (*hats, *lines[:-1], Line("w'", whole, lines[-1].result, (), stepped))
+    return (*hats, *lines[:-1], RuleFormula("w'", whole, lines[-1].result, (), stepped))
 
 
 def _corrected(average: Quantity, rate: Quantity, t: Quantity, digits: int) -> float:
@@ -330,7 +332,7 @@ class Update:
     after: float
     gradient: float
     # the optimiser's rule with numbers, the new weight last; empty if the optimiser does not move it
-    lines: tuple[Line, ...] = ()
+    lines: tuple[RuleFormula, ...] = ()
     why: str = ""  # why the weight stays, or what it follows; empty if the optimiser moves it
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.gather import weight_name
 from ..core.tensors import FloatArray, Tensor
 from .digits import MINUS, agreeing, column, digits_of
-from .network import INSIDE, Place
+from .network import INSIDE, StageRows
 from .opened import Opened
 from .passes import Terms
 from .rule import SKIPPED, Update
@@ -35,7 +35,7 @@ LARGEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TermRow:
     """One term; `delta`, `x` and `product` belong to the sample's own loss, not yet divided by the batch size.
 
     `sample` is its number in the data, -1 for one from outside, or for none; `where` is the place of use, if there are
@@ -63,7 +63,7 @@ class Why:
     index: int
     step: int
     batch: int
-    rows: tuple[Row, ...]
+    rows: tuple[TermRow, ...]
     more: int
     others: float
     total: float
@@ -130,7 +130,7 @@ def why(opened: Opened, index: int) -> Why:
     own = opened.own
     several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
     rows = [
-        Row(
+        TermRow(
             int(term["sample"]), _where(opened, terms, int(term["use"]), int(term["position"])) if several else "",
             float(term["delta"]) * divisor, float(term["x"]), float(term["delta"] * term["x"]) * divisor,
         )
@@ -158,7 +158,7 @@ def why(opened: Opened, index: int) -> Why:
 
 def _where(opened: Opened, terms: Terms, use: int, position: int) -> str:
     """Return the output to which delta belongs, such as ``"0[1][3][2]"``."""
-    place: Place = terms.delta_places[use]
+    place: StageRows = terms.delta_places[use]
     unit, name = place.units[position], place.stage or "the layer"
     if unit == INSIDE:
         return f"{name}, use {use + 1}"

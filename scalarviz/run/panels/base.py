@@ -214,7 +214,7 @@ def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PanelPicture:
     """A panel at the step of a frame; `image` is a PNG or WebP of width x height pixels, or its list."""
 
     panel: str
@@ -232,7 +232,7 @@ class RecordedPictures(Panel):
     """
 
     title: str
-    pictures: tuple[Picture, ...]
+    pictures: tuple[PanelPicture, ...]
 
     def at_step(self, step: int) -> int | None:
         """Return the index of the picture for a step; None before the first."""

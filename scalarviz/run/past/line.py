@@ -42,7 +42,7 @@ class Key:
         self.nbytes = self.state.nbytes + OVERHEAD
 
 
-class Place(NamedTuple):
+class StepOfLine(NamedTuple):
     """A step of a line, and the number of the line's edits applied there."""
 
     line: Line
@@ -334,7 +334,7 @@ class KeyframeMaker:
         self._gap: tuple[Line, int, int] | None = None  # line, last step, and revision of the past
         self._refused: Key | None = None
 
-    def prepare(self, place: Place, revision: int) -> bool:
+    def prepare(self, place: StepOfLine, revision: int) -> bool:
         """Do a part of the work for a run at a place; False if nothing is left to do."""
         gap = self._next(place)
         if gap is None:
@@ -350,7 +350,7 @@ class KeyframeMaker:
         self._go_on(self._twin, place, key, end)
         return True
 
-    def _next(self, place: Place) -> tuple[Key, int] | None:
+    def _next(self, place: StepOfLine) -> tuple[Key, int] | None:
         """Return the first gap on the way back that takes too long, unless edits lie in it."""
         line, end, edits = place
         second, reached = self._training.seconds_a_step, 0.0
@@ -366,7 +366,7 @@ class KeyframeMaker:
             end, edits = key.step, key.edits
         return None
 
-    def _go_on(self, twin: Training, place: Place, begun: Key, end: int) -> None:
+    def _go_on(self, twin: Training, place: StepOfLine, begun: Key, end: int) -> None:
         start, edits = time.perf_counter(), begun.edits
         while twin.steps < end - 1 and time.perf_counter() - start < SLICE:
             twin.advance(min(end - 1 - twin.steps, max(1, int(FINE / self._training.seconds_a_step))), again=True)

@@ -20,7 +20,7 @@ from ..core.training import Training
 from ..edits import Applied
 from ..state import keyframe
 from ..travel import Traveller
-from .line import Key, KeyframeMaker, Keyframes, Line, Place
+from .line import Key, KeyframeMaker, Keyframes, Line, StepOfLine
 
 Progress = Callable[[float], bool | None]
 """Called with the finished share of a way, 0 to 1; returning False cancels."""
@@ -147,10 +147,10 @@ class Timeline:
             owner.flags.pop(step, None)
         self.revision += 1
 
-    def place(self) -> Place:
+    def place(self) -> StepOfLine:
         """Return the current place of the run."""
         steps = self._training.steps
-        return Place(self.line, steps, self.line.count_edits(steps))
+        return StepOfLine(self.line, steps, self.line.count_edits(steps))
 
     def _undoable(self) -> tuple[Line | None, int]:
         """Return the line that began by a jump to undo, or None and the index of the last edit."""
@@ -162,14 +162,14 @@ class Timeline:
             line = line.parent
         return None, done - 1
 
-    def _left_by(self, edits: int) -> Place | None:
+    def _left_by(self, edits: int) -> StepOfLine | None:
         """Return the place at which an edit left a line with later steps, which return without the edit; or None."""
         line = next((line for line, _, _ in self.line.path() if line.before <= edits), None)
         if line is None or line.parent is None or line.jumped_from is not None or line.jumped or line.before != edits:
             return None
         parent, first = line.parent, line.first
         there = line.edits[edits].step == first and parent.count_edits(first) == edits and parent.newest > first
-        return Place(parent, first, edits) if there and parent in self.lines and not parent.cut else None
+        return StepOfLine(parent, first, edits) if there and parent in self.lines and not parent.cut else None
 
     @property
     def undone(self) -> str:
@@ -339,7 +339,7 @@ class Timeline:
     def _go(self, line: Line, step: int, edits: int, progress: Progress | None = None, why: str | None = None) -> bool:
         """Go to a place; `why` begins a new line there."""
         run = self._run
-        if why is None and Place(line, step, edits) == self.place():
+        if why is None and StepOfLine(line, step, edits) == self.place():
             return True
         with DelayedInterrupt() as whole:
             before, ended, arrived = run.whole(), not self.is_behind, False
@@ -357,16 +357,16 @@ class Timeline:
                     if ended:
                         self.keyframes.keep_tip(self.line, None)
             if arrived:
-                self._arrive(Place(line, step, edits), why)
+                self._arrive(StepOfLine(line, step, edits), why)
         return arrived
 
-    def _arrive(self, place: Place, why: str | None) -> None:
+    def _arrive(self, place: StepOfLine, why: str | None) -> None:
         line = place.line
         if why is not None:
             self._fork(place, why)
         elif line is not self.line:
             self._to_line(line)
-        if why is None and place == Place(line, line.newest, len(line.edits)):
+        if why is None and place == StepOfLine(line, line.newest, len(line.edits)):
             self.keyframes.keep_tip(line, None)
         self._run.announce()
         self._fit()
@@ -475,7 +475,7 @@ class Timeline:
         return what
 
     @contextmanager
-    def jump(self, why: str, place: Place | None = None, seed: int | None = None) -> Iterator[None]:
+    def jump(self, why: str, place: StepOfLine | None = None, seed: int | None = None) -> Iterator[None]:
         """Begin a new line around a change to other numbers, which `seed` may have drawn; it may start at `place`."""
         self.enter()
         if self._closed:
@@ -503,7 +503,7 @@ class Timeline:
 
     # ---- lines
 
-    def _fork(self, place: Place, why: str, came: tuple[Line, int] | None = None) -> Line:
+    def _fork(self, place: StepOfLine, why: str, came: tuple[Line, int] | None = None) -> Line:
         """Begin a line at a place of another one; the run stands there."""
         way, step, edits = place
         parent, history = way.owner(step, edits), way.history.fork(step)
@@ -515,7 +515,7 @@ class Timeline:
         self._to_line(line)
         return line
 
-    def _kept_place(self, place: Place) -> Place | None:
+    def _kept_place(self, place: StepOfLine) -> StepOfLine | None:
         """Return the same place on a kept line; None if there is none."""
         line, step, edits = place
         while line not in self.lines:
@@ -523,7 +523,7 @@ class Timeline:
                 return None
             line = line.parent
         gone = line.cut and (step > line.newest or edits > len(line.edits))
-        return None if gone else Place(line, step, edits)
+        return None if gone else StepOfLine(line, step, edits)
 
     def _to_line(self, line: Line) -> None:
         if line not in self.lines:
@@ -570,8 +570,8 @@ class Timeline:
                 return
             self._cut(left[0])
 
-    def _leavers(self, line: Line) -> list[Place]:
-        return [Place(line, other.first, other.before) for other in self.lines if other.parent is line]
+    def _leavers(self, line: Line) -> list[StepOfLine]:
+        return [StepOfLine(line, other.first, other.before) for other in self.lines if other.parent is line]
 
     def _cut(self, line: Line) -> None:
         """Drop a left branch, except for the part that others come from."""

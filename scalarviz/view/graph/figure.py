@@ -27,7 +27,7 @@ from ..ink.text import measure
 from ..ink.theme import Theme, get_map, hexed, hue, mixed, text_colour
 from ..ink.widgets import pointer_label
 from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, figure_of, item_words
-from .nodes import LONG, MANY, MOST, Calls, Graph, Item, Key, Walk, key_of, owners_of, walked
+from .nodes import LONG, MANY, MOST, Calls, FoldedGraph, GraphObjects, Item, Key, key_of, owners_of, walked
 
 RADIUS = 7.0
 SHARE = 0.8
@@ -249,7 +249,7 @@ def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, ca
         walk = walked(roots, unfold, MANY)
         assert walk is not None
     ends = set(map(key_of, roots))
-    graph = Graph(walk, owners_of(walk, model, calls), wish.names, gradients_of(walk), wish.unfold)
+    graph = FoldedGraph(walk, owners_of(walk, model, calls), wish.names, gradients_of(walk), wish.unfold)
     graph.shorten(ends, sums=not wish.chains)
     folds = graph.folds()
     graph.check(folds)
@@ -297,7 +297,7 @@ def node_numbers(
 # ---- Which gradients were computed: a 0 that was not computed must not be shown.
 
 
-def gradients_of(walk: Walk) -> dict[Key, float]:
+def gradients_of(walk: GraphObjects) -> dict[Key, float]:
     """Return the gradients of a graph: none for nodes that no ``backward()`` reached, NaN for a row that one reached.
 
     Weights and rows know whether theirs was computed. Another node was reached if its gradient is not 0; so were all

@@ -183,14 +183,14 @@ ORDERINGS = 2
 
 
 @dataclass(slots=True, eq=False)
-class Stop:
+class ColumnPlace:
     """One place in a column: an item, or the lane of an edge that crosses the column."""
 
     item: Item  # of a lane, the item where the edge begins
     column: int
     lane: bool = False
-    before: list[Stop] = field(default_factory=list)
-    after: list[Stop] = field(default_factory=list)  # neighbours in the column before and after it, each once
+    before: list[ColumnPlace] = field(default_factory=list)
+    after: list[ColumnPlace] = field(default_factory=list)  # neighbours in the column before and after it, each once
 
 
 def columns_of(items: Sequence[Item]) -> dict[Item, int]:
@@ -207,7 +207,7 @@ def columns_of(items: Sequence[Item]) -> dict[Item, int]:
     return found
 
 
-def placed(items: Sequence[Item]) -> tuple[list[list[Stop]], dict[Item, list[Stop]]]:
+def placed(items: Sequence[Item]) -> tuple[list[list[ColumnPlace]], dict[Item, list[ColumnPlace]]]:
     """Return the stops of each column from top to bottom, and for each item its stop with the lanes that begin there.
 
     Stops follow the order of operands at first, then the medians of their neighbours.
@@ -217,14 +217,14 @@ def placed(items: Sequence[Item]) -> tuple[list[list[Stop]], dict[Item, list[Sto
     for item in items:
         for operand in item.operands:
             end[operand] = max(end[operand], column[item])
-    ways = {item: [Stop(item, k, lane=k > own) for k in range(own, end[item])] for item, own in column.items()}
+    ways = {item: [ColumnPlace(item, k, lane=k > own) for k in range(own, end[item])] for item, own in column.items()}
     joined = [pair for way in ways.values() for pair in pairwise(way)]
     joined += [(ways[operand][column[item] - column[operand] - 1], ways[item][0])
                for item in items for operand in dict.fromkeys(item.operands)]  # fmt: skip
     for left, right in joined:
         left.after.append(right)
         right.before.append(left)
-    stops: list[list[Stop]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
+    stops: list[list[ColumnPlace]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
     for stop in (stop for way in ways.values() for stop in way):
         stops[stop.column].append(stop)
     _order(stops, _by_operands(items))
@@ -252,7 +252,7 @@ def _by_operands(items: Sequence[Item]) -> dict[Item, float]:
     return height
 
 
-def _order(stops: list[list[Stop]], height: dict[Item, float]) -> None:
+def _order(stops: list[list[ColumnPlace]], height: dict[Item, float]) -> None:
     for column in stops:
         column.sort(key=lambda stop: _start(stop, height))
     for _ in range(ORDERINGS):
@@ -262,7 +262,7 @@ def _order(stops: list[list[Stop]], height: dict[Item, float]) -> None:
             _by_medians(column, stops[column[0].column + 1], right=True)
 
 
-def _start(stop: Stop, height: dict[Item, float]) -> float:
+def _start(stop: ColumnPlace, height: dict[Item, float]) -> float:
     """Return the first height of a stop; that of a lane is half-way between the ends of its edge."""
     if not stop.lane:
         return height[stop.item]
@@ -276,12 +276,12 @@ def _start(stop: Stop, height: dict[Item, float]) -> float:
     return (height[stop.item] + sum(ends) / len(ends)) / 2
 
 
-def _by_medians(column: list[Stop], beside: list[Stop], *, right: bool) -> None:
+def _by_medians(column: list[ColumnPlace], beside: list[ColumnPlace], *, right: bool) -> None:
     """Sort a column by the places of its neighbours in another one; a stop without neighbours keeps its place."""
     place = {stop: k / max(len(beside) - 1, 1) for k, stop in enumerate(beside)}
     own = {stop: k / max(len(column) - 1, 1) for k, stop in enumerate(column)}
 
-    def key(stop: Stop) -> float:
+    def key(stop: ColumnPlace) -> float:
         near = stop.after if right else stop.before
         return median([place[other] for other in near] or [own[stop]])
 
@@ -343,7 +343,7 @@ class Layout:
         computed = any(item.grad is not None for item in items)
         self.cards = {item: card_of(item, computed=computed, digits=digits) for item in items}
         self.stops, self.ways = placed(items)
-        self.found: dict[Stop, float] = {}
+        self.found: dict[ColumnPlace, float] = {}
         self._find_heights()
         self.lefts, self.widths, x = list[float](), list[float](), MARGIN
         for column in self.stops:
@@ -382,7 +382,7 @@ class Layout:
         return [Edge(self._boxes[source], box, self._pieces(ways[k], box, ports[k]))
                 for k, source in enumerate(target.operands)]  # fmt: skip
 
-    def _pieces(self, way: list[Stop], target: Box, port: float) -> tuple[Cubic, ...]:
+    def _pieces(self, way: list[ColumnPlace], target: Box, port: float) -> tuple[Cubic, ...]:
         source = self._boxes[way[0].item]
         points: list[Point] = [(source.x + source.width, self.found[way[0]])]
         for here, following in pairwise([*way, None]):
@@ -399,7 +399,7 @@ class Layout:
 
     # ---- heights
 
-    def _extent(self, stop: Stop) -> tuple[float, float]:
+    def _extent(self, stop: ColumnPlace) -> tuple[float, float]:
         """Return how far a stop reaches above and below the height of its edges."""
         if stop.lane:
             return LANE, LANE
@@ -424,7 +424,9 @@ class Layout:
         least = min((self.found[stop] - self._extent(stop)[0] for stop in self.found), default=0.0)
         self.found = {stop: height - least + MARGIN for stop, height in self.found.items()}
 
-    def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
+    def _towards(
+        self, column: Sequence[ColumnPlace], near: Callable[[ColumnPlace], Sequence[ColumnPlace]], stiff: float = STIFF
+    ) -> None:
         """Move the stops of a column towards the medians of their neighbours."""
         found = self.found
         middles = [median([found[other] for other in near(stop)] or [found[stop]]) for stop in column]
@@ -440,7 +442,7 @@ class Layout:
         for column in self.stops:
             self._settle_column(column, [middle[s.item] if s.lane else self.found[s] for s in column], RIGID)
 
-    def _settle_column(self, column: Sequence[Stop], wanted: Sequence[float], stiff: float = STIFF) -> None:
+    def _settle_column(self, column: Sequence[ColumnPlace], wanted: Sequence[float], stiff: float = STIFF) -> None:
         """Set the heights nearest to the wanted ones (least squares) without overlap.
 
         Without the distances between neighbours, wanted heights only have to increase: pool those that decrease

@@ -36,7 +36,7 @@ LASTING = frozenset((Value, Dot, Total))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class GraphObjects:
     """The objects of a graph."""
 
     objects: dict[Key, Value | Row]  # operands before results
@@ -58,7 +58,7 @@ def row_name(row: Row) -> str:
     return first.rpartition("[")[0] if first.endswith("]") else first
 
 
-def walked(roots: Sequence[Value], unfold: frozenset[str], long: int, most: int | None = None) -> Walk | None:
+def walked(roots: Sequence[Value], unfold: frozenset[str], long: int, most: int | None = None) -> GraphObjects | None:
     """Return everything that leads to `roots`."""
     objects: dict[Key, Value | Row] = {}
     below: dict[Key, tuple[Key, ...]] = {}
@@ -78,7 +78,7 @@ def walked(roots: Sequence[Value], unfold: frozenset[str], long: int, most: int 
         for k in range(len(keys) - 1, -1, -1):
             if keys[k] not in below:
                 stack.append(parents[k])
-    return Walk(objects, below)
+    return GraphObjects(objects, below)
 
 
 def _below(value: Value | Row, unfold: frozenset[str], long: int) -> Below:
@@ -116,7 +116,7 @@ def last_calls(model: Module) -> Calls:
     return {id(part): (part._books.inputs, part._books.outputs) for part in parts}
 
 
-def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> tuple[Kinds, Paths]:
+def owners_of(walk: GraphObjects, model: Module | None = None, calls: Calls | None = None) -> tuple[Kinds, Paths]:
     """Return the class of each module with nodes, by path, and the path of each node that a module owns.
 
     Default model: the one that owns the weights; default calls: the last ones of its parts.
@@ -144,7 +144,7 @@ def prefixes(path: str) -> list[str]:
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
 
 
-def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: Paths) -> None:
+def _claim(call: tuple[Any, Any], path: str, walk: GraphObjects, paths: Paths) -> None:
     """Claim the results between inputs and outputs of a call for a module; its parts claim theirs later."""
     ends = {key_of(value) for value in flatten(call[0])}
     stack = [key for key in map(key_of, flatten(call[1])) if key in walk.below]
@@ -160,7 +160,7 @@ def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: Paths) -> None:
                 stack.append(operand)
 
 
-def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: Paths) -> None:
+def _claim_by_weights(walk: GraphObjects, modules: Mapping[int, str], paths: Paths) -> None:
     """Claim weights, and weighted sums of earlier calls, for the modules that hold the weights."""
     for key, value in walk.objects.items():
         of = value.weights if isinstance(value, Dot) else value
@@ -172,7 +172,7 @@ def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: Paths) -> N
                 paths[key] = path
 
 
-def _claim_between(walk: Walk, whole: Sequence[str], paths: Paths) -> None:
+def _claim_between(walk: GraphObjects, whole: Sequence[str], paths: Paths) -> None:
     """Claim the nodes between the parts of modules; a part stores one call, or none if ``forward`` was called."""
     if not whole:
         return
@@ -194,7 +194,7 @@ def _claim_between(walk: Walk, whole: Sequence[str], paths: Paths) -> None:
         paths |= dict.fromkeys((key for key in part if key in after and key in before and key not in paths), path)
 
 
-def _with_leaves(walk: Walk, paths: Paths) -> Paths:
+def _with_leaves(walk: GraphObjects, paths: Paths) -> Paths:
     """Add the leaves that no module holds to the module of all their users, unless they have a name."""
     shared: Paths = {}
     for key, operands in walk.below.items() if paths else ():
@@ -212,7 +212,7 @@ def _common(one: str, other: str) -> str:
     return max(set(prefixes(one)).intersection(prefixes(other)), key=len, default="")
 
 
-def _roots(walk: Walk) -> list[Module]:
+def _roots(walk: GraphObjects) -> list[Module]:
     """Return the outermost modules that hold the weights of a graph."""
     blocks = {id(b): b for b in map(_block, walk.objects.values()) if b is not None}
     found: dict[int, Module] = {}
@@ -350,14 +350,14 @@ class _Piece:
     asked: bool = False  # whether it is shown because its module was unfolded
 
 
-class Graph:
+class FoldedGraph:
     """The nodes of a walk, with names, owners and gradients; it shortens and folds them.
 
     `names` maps ids of Values without a name of their own to names; `grads` holds the computed gradients.
     """
 
     def __init__(
-        self, walk: Walk, owners: tuple[Kinds, Paths], names: Mapping[int, str], grads: Mapping[Key, float],
+        self, walk: GraphObjects, owners: tuple[Kinds, Paths], names: Mapping[int, str], grads: Mapping[Key, float],
         unfold: Collection[str],
     ) -> None:  # fmt: skip
         self.objects, self.below = walk.objects, walk.below

@@ -116,7 +116,7 @@ class Painter:
         self._quads: dict[Sketch, Float] = {}
         self._pictures: list[Pictures] = []
         self._points: list[Points] = []
-        self._ground = gloo.Program(*glsl.program("glow"))
+        self._shared = gloo.Program(*glsl.program("glow"))
         self._backdrop = Cached[Backdrop]()
 
     def background(self, ground: Colour, glow: Colour, viewport: Viewport = (0, 0, 0, 0)) -> None:
@@ -125,7 +125,7 @@ class Painter:
             size = viewport
             make = lambda: Backdrop(size, lambda: self.background(ground, glow))  # noqa: E731
             return self._backdrop.get((ground, glow, size), make).copy()
-        program = self._ground
+        program = self._shared
         program["u_size"] = self.size
         program["a_position"] = UV * np.array(self.size, np.float32)
         program["a_uv"] = UV

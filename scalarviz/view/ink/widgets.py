@@ -151,7 +151,7 @@ def pointer_label(
     return sketch
 
 
-class Page(NamedTuple):
+class KeysPage(NamedTuple):
     """Some lines of the table of keys, their number of columns, and the height of a line."""
 
     heading: str
@@ -160,7 +160,7 @@ class Page(NamedTuple):
     step: float
 
 
-def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[Page]:
+def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[KeysPage]:
     """Return the table of keys as pages for a picture of `size`; each group of lines has its own page.
 
     A line without a key is the heading of the group after it.
@@ -171,7 +171,7 @@ def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> l
     return [page for heading, lines in groups if lines for page in _pages(size, heading, lines)]
 
 
-def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, str]]) -> list[Page]:
+def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, str]]) -> list[KeysPage]:
     """Return a group on one page, as whole sentences or their beginnings.
 
     If even those do not fit there are several pages; in a tiny picture each line ends with the last word that fits.
@@ -183,11 +183,11 @@ def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, s
             for columns in (1, 2, 3):
                 fits = -(-len(lines) // columns) * step <= room[1] and sum(_widths(lines, columns)) <= room[0]
                 if fits:
-                    return [Page(heading, lines, columns, step)]
+                    return [KeysPage(heading, lines, columns, step)]
     for lines, columns in ((list(table), 2), (list(table), 1), (short, 2), (short, 1)):
         count = -(-len(lines) // max(columns, columns * int(room[1] / 18.0)))
         most = -(-len(lines) // count)
-        pages = [Page(heading, lines[k : k + most], columns, 18.0) for k in range(0, len(lines), most)]
+        pages = [KeysPage(heading, lines[k : k + most], columns, 18.0) for k in range(0, len(lines), most)]
         if all(sum(_widths(page.lines, columns)) <= room[0] for page in pages):
             break
     return pages

@@ -40,7 +40,7 @@ class Sums(NamedTuple):
     complete: NDArray[np.bool_]  # (N,), whether all terms are added
 
 
-class Stop(NamedTuple):
+class WindowPosition(NamedTuple):
     """One position of the window of a convolution or a pooling."""
 
     window: Window
@@ -61,7 +61,7 @@ class Lighting:
         self._values = np.asarray(walk.frame.values, np.float64)
         self._layers = [stage for stage in walk.subject.stages if stage.weight is not None]
         self.forward_factors, self.backward_factors = self._factors()
-        self._stops = dict[int, Sequence[Stop]]()
+        self._stops = dict[int, Sequence[WindowPosition]]()
         self._reads = dict[str, NDArray[np.int64]]()  # by stage, the weights that it reads
         for step in walk.steps:
             if step.phase == "gradients":
@@ -130,13 +130,13 @@ class Lighting:
             found[self._walk.row_of(stage)] = Sums(numbers, np.asarray(there.all(axis=1)))
         return found
 
-    def stops(self, at: int) -> Sequence[Stop]:
+    def stops(self, at: int) -> Sequence[WindowPosition]:
         """Return the window's positions; the last is at the largest number, a pooling has only that one."""
         if at not in self._stops:
             self._stops[at] = [*self._slide(self._walk.steps[at - 1])]
         return self._stops[at]
 
-    def _slide(self, now: MicroStep) -> Iterator[Stop]:
+    def _slide(self, now: MicroStep) -> Iterator[WindowPosition]:
         opened, stage = self._walk.opened, self._walk.stages.get(now.stage)
         if stage is None or now.phase != "forward" or len(stage.shape) != 3:
             return
@@ -150,7 +150,7 @@ class Lighting:
             window = opened.window(stage.name, channel * high * wide + place)
             if window is not None:
                 made = np.tile((turns <= turn).ravel() | (turn == len(grid)), count)
-                yield Stop(window, row, channel * high * wide + place, made)
+                yield WindowPosition(window, row, channel * high * wide + place, made)
 
     def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
         """Return, by row, the numbers of maps from which a delta or the gradient of weight `index` comes."""

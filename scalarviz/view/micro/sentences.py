@@ -15,7 +15,7 @@ from ...run.opened.attention import BETWEEN, SHARES
 from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
 from ...run.opened.equations import added
 from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
-from ...run.opened.rule import Line, Quantity, hatted
+from ...run.opened.rule import Quantity, RuleFormula, hatted
 from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
 from ..cubes.scale import in_words
@@ -285,7 +285,7 @@ class Sentences:
             meaning = "; ".join(filter(None, (meaning, *said)))
         return Sentence(known.name, meaning, rule, index, short=short)
 
-    def _of_average(self, line: Line, gradient: float, corrected: str) -> Iterator[str]:
+    def _of_average(self, line: RuleFormula, gradient: float, corrected: str) -> Iterator[str]:
         """Yield a line of the rule that takes the gradient, and a note if its state has the opposite sign.
 
         The line of the squares has its correction in place of letters, which are like those of the first line.
@@ -337,7 +337,7 @@ class Sentences:
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 
 
-def names_of(line: Line) -> dict[str, float]:
+def names_of(line: RuleFormula) -> dict[str, float]:
     """Return the numbers that a line takes, by their names."""
     return {token.name: token.value for token in line.tokens if isinstance(token, Quantity)}
 

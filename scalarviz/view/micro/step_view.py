@@ -26,10 +26,10 @@ from ...run.opened.digits import (
     sides_of,
 )
 from ...run.opened.micro import PHASES
-from ...run.opened.rule import PLAIN, Line
+from ...run.opened.rule import PLAIN, RuleFormula
 from ..ink.text import chip_text, delta_text
 from ..panels.drawer import OpenedStep
-from .light import Stop, Sums
+from .light import Sums, WindowPosition
 
 Floating = NDArray[np.floating]
 Floats = NDArray[np.float64]
@@ -134,7 +134,7 @@ class MicroStepView(OpenedStep):
     output_row: str
     forward_factors: Floats  # (P,), the factor of each weight on the way forward; NaN: none
     backward_factors: Floats  # the same on the way back
-    stops: Sequence[Stop]  # positions of the window of a convolution or a pooling, in order
+    stops: Sequence[WindowPosition]  # positions of the window of a convolution or a pooling, in order
     marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps that make the backward number
     sums: Mapping[str, Sums]  # partial sums of the current layer, by the row in which they will stand
     cube_texts: Mapping[int, CubeText]  # by flat index, for cubes whose numbers this phase makes
@@ -222,7 +222,7 @@ def product_formula(letters: str, a: float, b: float, result: float, *, violet: 
                              Word(made, tone, True)))  # fmt: skip
 
 
-def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
+def rule_formulas(lines: Sequence[RuleFormula], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
     """Return the optimiser's rule with its numbers, the new weight first; plain SGD is true as printed."""
     if len(lines) == 1 and lines[0].formula == PLAIN:
         left, equals, result = sides_of(descent(before, lr, gradient, lines[0].result))
@@ -232,7 +232,7 @@ def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: flo
     return tuple(_rule_line(line, before) for line in (*lines[-1:], *lines[:-1]))
 
 
-def _rule_line(line: Line, before: float) -> Formula:
+def _rule_line(line: RuleFormula, before: float) -> Formula:
     """Return a line with enough digits to give its result, and to tell a new weight from the one `before`."""
     digits = digits_apart(before, line.result, DIGITS) if line.name == "w'" else DIGITS
     enough = digits_that_give(line.evaluate_rounded, line.result, digits)

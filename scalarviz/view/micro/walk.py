@@ -53,7 +53,7 @@ from .step_view import (
     update_text,
 )
 
-Row = tuple[str, tuple[str, ...]]
+TextRow = tuple[str, tuple[str, ...]]
 MOST, LISTED = 4, 12
 """Up to `MOST` outputs have a table that explains their deltas; up to `LISTED` outputs are listed."""
 
@@ -473,7 +473,7 @@ class Walk:
         last = next((s for s in reversed(self.subject.stages) if s.weight is not None), None)
         return last if last is not None and len(self.subject.sample.outputs) == last.outputs else None
 
-    def table(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Row, ...]:
+    def table(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[TextRow, ...]:
         """Return how the deltas of the last sums are made, row by row; unknown ones are empty."""
         sums, end, sample = self._last, self.subject.stages[-1] if self.subject.stages else None, self.subject.sample
         if sums is None or end is None or sums.outputs > MOST or (sums is not end and self.after(sums) is not end):
@@ -497,7 +497,7 @@ class Walk:
         texts = [delta_column(y, t, times or Fraction(1), d, s, delta_text(own)) for y, t, d, s, own in numbers]
         there, known = own == own, made == made
 
-        def row(words: str, place: int, mask: NDArray[np.bool_]) -> Row:
+        def row(words: str, place: int, mask: NDArray[np.bool_]) -> TextRow:
             return words, tuple(text[place] if seen else "" for text, seen in zip(texts, mask, strict=True))
 
         rows = [row(self.lettered("output y"), 0, known)]

@@ -58,7 +58,7 @@ class Canvas:
         """Take over a frame, by default the present one, `seconds` after the last one (None: exactly)."""
         with self._screen:
             self.bench.update(frame or self.bench.subject.frame(), words, seconds)
-        told = self.bench.side.ground.notes
+        told = self.bench.side.shared.notes
         for line in told:
             self._tell(line)
         told.clear()

@@ -331,12 +331,12 @@ def _plan(sheet: Blueprint) -> dict[str, Any]:
 # groups, each with its point of the world. Numbers are bound: the browser fills in those of the shown frame, so that
 # one list serves all frames.
 
-Group = dict[str, Any]
+GroupData = dict[str, Any]
 
 
 def around_of(
     subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, CubeLook]
-) -> list[Group]:
+) -> list[GroupData]:
     """Return groups of records: the point, the shapes and the texts of each.
 
     A plan also has the labels of its plates, for other cameras than that of its layout. Labels of custom looks are over
@@ -392,7 +392,7 @@ class _Groups:
     """Records grouped by the point that they belong to."""
 
     def __init__(self, theme: Theme) -> None:
-        self.groups: dict[object, Group] = {}
+        self.groups: dict[object, GroupData] = {}
         self._listed = Listed(theme, bound=True)
 
     def add(self, sketches: Iterable[Sketch], whose: Stand = None, **more: object) -> None:

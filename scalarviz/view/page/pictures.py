@@ -16,7 +16,7 @@ import numpy as np
 
 from ...run.core.frame import Frame
 from ...run.panels import LossCurve
-from ...run.panels.base import Picture
+from ...run.panels.base import PanelPicture
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
 from ..ink.axes import evenly
@@ -120,8 +120,8 @@ def panel_pictures(
     frame: Frames,
     theme: str | Theme = "dark",
     room: int | None = None,
-    like: Sequence[Picture] = (),
-) -> list[Picture]:
+    like: Sequence[PanelPicture] = (),
+) -> list[PanelPicture]:
     """Return the display lists of the panels in the column and above the cubes, by panel and step, without the curve.
 
     `frames` are the indices of frames in the scene's recording. A panel with few bytes gets all of them. Others get at
@@ -178,7 +178,7 @@ def _drawn(
     """Return the lists of these panels in column order (None: all that are ever more than a box)."""
     subject, look = subject_of(scene), get_theme(theme)
     side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
-    side.ground.shows_all = True  # a page has all of them
+    side.shared.shows_all = True  # a page has all of them
     places = arrange(WINDOW, side.column.wanted_panels())
     side.put_above(places.scene, stage=True)
     boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
@@ -190,7 +190,7 @@ def _drawn(
                                if names is None or name in names}  # fmt: skip
     for k in frames if found else ():
         now = frame(k)
-        side.ground.extent = weight_extent(now.values)
+        side.shared.extent = weight_extent(now.values)
         side.update(now)
         for name, lists in found.items():
             lists[k] = [["box", *short(with_air(boxes[name]))], *listed.records(side.drawn(name))]
@@ -213,8 +213,8 @@ def _fitting(drawn: dict[str, Lists], order: Sequence[int], room: int) -> dict[s
     return kept(count if count >= min(2, len(there)) else 0)
 
 
-def _pictures(drawn: dict[str, Lists], frame: Frames) -> list[Picture]:
-    return [Picture(name, frame(k).step, math.ceil(one[0][3]), math.ceil(one[0][4]), stored(one))
+def _pictures(drawn: dict[str, Lists], frame: Frames) -> list[PanelPicture]:
+    return [PanelPicture(name, frame(k).step, math.ceil(one[0][3]), math.ceil(one[0][4]), stored(one))
             for name, lists in drawn.items() for k, one in lists.items()]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from ...io.atomic import StrPath, path_text
 from ...run.core.frame import Frame, Past
 from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
-from ...run.panels.base import Picture
+from ...run.panels.base import PanelPicture
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.file import check_apart
@@ -60,13 +60,13 @@ def at_the_end(record: Recorded) -> tuple[RecordedSource, Subject, Frame]:
 
 def html_of(
     record: Recorded,
-    pictures: Sequence[Picture] = (),
+    pictures: Sequence[PanelPicture] = (),
     *,
     theme: str = "dark",
     size: tuple[int, int] = (1280, 720),
     title: str = "",
     frames: int | None = None,
-    others: Sequence[Picture] = (),
+    others: Sequence[PanelPicture] = (),
     scene: object = None,
 ) -> str:
     """Return the page of a recording's branch; see :meth:`~scalarviz.view.page.recording.Recorded.save_html`.
@@ -175,7 +175,7 @@ def _led(name: str, tables: dict[str, Float32], told: dict[str, Any]) -> Float32
     return led_updates(values[:, :count], gradients, told["steps"], [float(rate) for rate in told["lr"]])
 
 
-def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[str, Any]]:
+def films(pictures: Sequence[PanelPicture], others: Sequence[PanelPicture]) -> list[dict[str, Any]]:
     """Return the display lists by panel: rising steps, changes from one to the next, and changes to the other theme."""
     found: dict[str, dict[str, Any]]
     found = {one.panel: {"name": one.panel, "steps": [], "lists": [], "other": []} for one in pictures}
@@ -192,7 +192,7 @@ def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[s
     return [film for film in found.values() if film["steps"]]
 
 
-class Page:
+class PageWriter:
     """An object that can be written as one HTML file."""
 
     def save_html(
@@ -258,10 +258,10 @@ def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str
 # ---- Branches: frames of earlier branches, and the time bar's data for each branch.
 
 LEFT, POINTS = 8, 300  # earlier branches of a time bar, and losses of each
-Place = tuple[int, int]  # a branch, and the index of a frame along it
+FrameOfBranch = tuple[int, int]  # a branch, and the index of a frame along it
 
 
-def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:
+def played(source: RecordedSource, places: Iterable[FrameOfBranch]) -> Iterator[Frame]:
     """Yield the frames at places, with the source at the same moment; afterwards the source is on its branch again."""
     own = source.record.branch
     for branch, place in places:
@@ -273,7 +273,7 @@ def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:
         source.switch(own)
 
 
-def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[Place], list[dict[str, Any]]]:
+def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[FrameOfBranch], list[dict[str, Any]]]:
     """Return what a page needs besides the frames `shown` of the source's branch.
 
     First the places of frames of other branches, at most `most`, shared evenly; in the page they follow the shown
@@ -286,7 +286,7 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
     kept = {int(record.entry(k, "id")): row for row, k in enumerate(shown)}  # row of the page by frame id in the file
     passed = {int(record.entry(k, "id")) for k in range(len(record))}
     others = [branch.number for branch in record.branches if branch.number != own][-LEFT:]
-    share, places, lines = most // max(len(others), 1), list[Place](), list[dict[str, Any]]()
+    share, places, lines = most // max(len(others), 1), list[FrameOfBranch](), list[dict[str, Any]]()
     for number in sorted([*others, own]):
         source.switch(number)
         branch = source.record

@@ -20,7 +20,7 @@ from ...errors import InputError, TypeMismatchError
 from ...io.atomic import StrPath, scratch
 from ...run.opened.opened import Opened
 from ...run.opened.why import Why, say, why
-from ...run.panels.base import Picture
+from ...run.panels.base import PanelPicture
 from ...run.scene.scene import Scene
 from ...run.sources import recording
 from ...run.sources.played import RecordedSource
@@ -40,10 +40,10 @@ from .link import link_of
 from .pack import Float32, dense_text, packed_text, squeezed
 from .page import GESTURES, keys_of, loss_axis, numbers_of, shell, upright
 from .pictures import chosen, panel_pictures, still_bytes
-from .recorded import Page, html_of, write_html
+from .recorded import PageWriter, html_of, write_html
 
 
-class Recorded(Page, recording.Recorded):
+class Recorded(PageWriter, recording.Recorded):
     """See :class:`scalarviz.run.sources.recording.Recorded`."""
 
     def open(self, step: int, sample: Sample | None = None) -> Opened:
@@ -137,7 +137,7 @@ class Recorded(Page, recording.Recorded):
         return link.text
 
 
-class Recording(Page, recording.Recording):
+class Recording(PageWriter, recording.Recording):
     """See :class:`scalarviz.run.sources.recording.Recording`."""
 
     reader: ClassVar[type[recording.Recorded]] = Recorded
@@ -182,8 +182,12 @@ class Recording(Page, recording.Recording):
             return record.save_link(player, theme=theme, title=title)
 
     def _drawn(
-        self, record: recording.Recorded, theme: str = "dark", most: int | None = None, like: Sequence[Picture] = ()
-    ) -> list[Picture]:
+        self,
+        record: recording.Recorded,
+        theme: str = "dark",
+        most: int | None = None,
+        like: Sequence[PanelPicture] = (),
+    ) -> list[PanelPicture]:
         """Return pictures of the recorded scene's panels, at frames of its current network."""
         scene = self.subject
         if not isinstance(scene, Scene) or not scene.panels:
@@ -221,7 +225,7 @@ def load_recording(path: StrPath) -> Recorded:
 # ---- Two recordings.
 
 
-class Comparison(Page, RecordedPair):
+class Comparison(PageWriter, RecordedPair):
     """The result of ``first.compare(second)``; see :class:`~scalarviz.run.sources.recorded_pair.RecordedPair`.
 
     Examples

@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Float, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme, displayed, hexed
 from ..space.camera import Camera, Rect, camera_of, fit, pose_of, triple, turn_by, zoomed
-from .drawer import Drawer, Ground, Point, Tip
+from .drawer import Drawer, Point, SharedState, Tip
 
 # ---- The colour cube: sample colours at their RGB place, painted with the network's output, beside the target.
 
@@ -166,12 +166,12 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     choices = (("Click", "on a colour of the colour cube: choose it"),)
     lessons = (("Shift+Click", "on a colour, then on its new target: train on this target"),)
 
-    def __init__(self, panel: ColourCube, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: ColourCube, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self.inputs = np.asarray(panel.inputs, float)
         self.targets = np.array(panel.targets, float)  # targets of the colours, lessons included
         self._taught = Taught()
-        ground.current_targets = self._taught.targets
+        shared.current_targets = self._taught.targets
         self._keep_first()
         self.marked: RGB | None = None  # a source colour without its new target yet
         self._turn: Turn = FITTED
@@ -182,7 +182,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Place both cubes and titles, and paint the targets."""
         near, far = (CubePlaces(self.inputs, cube, self._turn) for cube in cube_boxes(box))
         self._cubes = {"source": near, "target": far}
-        self._title, theme, count, (x, y, width, _) = Sketch(), self.ground.theme, len(self.inputs), box
+        self._title, theme, count, (x, y, width, _) = Sketch(), self.shared.theme, len(self.inputs), box
         title = f"all {count:,} colours: network" if count > 1 else "the colour: network"
         short = measure(title, LABEL, True) + measure("target", LABEL) + 12 > width
         self._title.text(x, y + 13, "network" if short else title, LABEL, theme.text1, bold=True)
@@ -235,7 +235,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Return rings around the marked colour in both cubes, and the next action."""
         if self.marked is None or self.box is None:
             return ()
-        sketch, theme = Sketch(), self.ground.theme
+        sketch, theme = Sketch(), self.shared.theme
         for ring in self.rings(self.marked):
             _ringed(sketch, theme, ring, 3.5, 2.6)
         x, y, width, _ = self.box  # covers the titles, which matter less now
@@ -247,7 +247,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Return the label of a colour, and a ring around it."""
         sketch, disc = Sketch(), None if self.pointer is None else self.under(self.pointer)
         if disc is not None:
-            _ringed(sketch, self.ground.theme, disc.ring, 2.0, 1.6)
+            _ringed(sketch, self.shared.theme, disc.ring, 2.0, 1.6)
         return [sketch, *super().label(moment, size)]
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
@@ -257,8 +257,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if disc.which == "source":
             output = triple(displayed(moment.predict(np.array([disc.source])))[0])
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"target: {hexed(disc.target)}"]
-            more += self.ground.choose_tips(3)
-            more += ["Shift+click: teach it another colour"] if self.ground.can_teach else []
+            more += self.shared.choose_tips(3)
+            more += ["Shift+click: teach it another colour"] if self.shared.can_teach else []
         else:
             name, value, more = hexed(disc.target), f"target of {hexed(disc.source)}", []
             if self.marked is not None:
@@ -289,15 +289,15 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     def click(self, at: Point) -> bool:
         """Make the clicked colour the probe sample, in either cube."""
         found = self.under(at)
-        if found is None or not self.ground.can_choose(3):
+        if found is None or not self.shared.can_choose(3):
             return False
-        self.ground.choose_by(lambda: (self.inputs[found.row], self.targets[found.row]))
+        self.shared.choose_by(lambda: (self.inputs[found.row], self.targets[found.row]))
         return True
 
     def shift_click(self, at: Point) -> bool:
         """Mark a source colour, or give the marked one its new target."""
         found = self.under(at)
-        if found is None or not self.ground.can_teach:
+        if found is None or not self.shared.can_teach:
             return False
         source = self.marked
         if found.which == "source" or source is None:
@@ -314,10 +314,10 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def retarget(self, source: RGB, target: RGB) -> None:
         """Set the target of `source` to `target`, fading out with the distance from `source`."""
-        inputs, targets = self.ground.subject.source.samples()
+        inputs, targets = self.shared.subject.source.samples()
         new = pulled(inputs, targets, source, target).astype(targets.dtype)  # the log stores it
         edit = SetTargets(new)
-        self.ground.subject.source.edit(edit)
+        self.shared.subject.source.edit(edit)
         self._taught.add(edit, source, target)
         self._retarget()
         self._redraw()
@@ -328,15 +328,15 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         far = self._cubes.get("target")
         if far is not None:
             self._far = colours_discs(far, self.targets[far.visible])
-        self.ground.choose_again()
+        self.shared.choose_again()
 
     def _keep_first(self) -> None:
         """Let lessons change the target of the scene's own sample, too."""
-        subject = self.ground.subject
+        subject = self.shared.subject
         if subject.probe is None or subject.target is None or subject.probe.size != 3 or subject.target.size != 3:
             return
         sample, plain = subject.probe.reshape(1, 3).copy(), subject.target.reshape(1, 3).copy()
-        self.ground.reread_sample = lambda: (sample, self._taught.targets(sample, plain))
+        self.shared.reread_sample = lambda: (sample, self._taught.targets(sample, plain))
 
     def _redraw(self) -> None:
         self.stale = True

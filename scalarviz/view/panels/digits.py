@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Sketch, contains, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, get_map, mixed
 from ..ink.widgets import wrapped
-from .drawer import Drawer, Ground, Point, Setting, Tip
+from .drawer import Drawer, Point, Setting, SharedState, Tip
 from .image import averaged
 
 TOP = 22.0
@@ -48,8 +48,8 @@ class BoardDrawer(Drawer[DigitBoard]):
     needs = ("predict",)
     choices = (("Click", "on a test digit: choose it"),)
 
-    def __init__(self, panel: DigitBoard, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: DigitBoard, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         labels, self._side = np.asarray(panel.labels), panel.side
         chosen = np.sort(np.concatenate([np.flatnonzero(labels == k)[:SHOWN] for k in range(CLASSES)]))
         self.inputs, self.labels = np.asarray(panel.inputs)[chosen], labels[chosen]
@@ -84,7 +84,7 @@ class BoardDrawer(Drawer[DigitBoard]):
             start, end = low + (high - low) * (k + 0.5) / CLASSES, x + width * (k + 0.5) / CLASSES
             level = foot + 3.0 * (CLASSES - k)
             path = [(start, float(corners[:, 1].max()) + 2), (start, level), (end, level), (end, foot - 2)]
-            sketch.polyline(path, mixed(self.ground.theme.flow, self.ground.theme.background, 0.5), 1.0)
+            sketch.polyline(path, mixed(self.shared.theme.flow, self.shared.theme.background, 0.5), 1.0)
         return [sketch]
 
     @property
@@ -141,7 +141,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     def sketch(self) -> Sketch:
         """Return the present board."""
-        sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, self._board
+        sketch, theme, (x, y, width, height) = Sketch(), self.shared.theme, self._board
         wrong, order, tiles = self._read != self.labels, self._order, len(self.labels)
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
         title = "test digits by predicted class"
@@ -166,7 +166,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         """Return a digit's label and predicted class, and the action of a click."""
         if (found := self.under(at)) is None:
             return None
-        return f"a {self.labels[found]}", f"read as {self._read[found]}", self.ground.choose_tips(self.inputs.shape[1])
+        return f"a {self.labels[found]}", f"read as {self._read[found]}", self.shared.choose_tips(self.inputs.shape[1])
 
     # ---- input
 
@@ -182,9 +182,9 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     def click(self, at: Point) -> bool:
         found = self.under(at)
-        if found is None or not self.ground.can_choose(self.inputs.shape[1]):
+        if found is None or not self.shared.can_choose(self.inputs.shape[1]):
             return False
-        self.ground.choose(self.inputs[found], self.labels[found : found + 1])
+        self.shared.choose(self.inputs[found], self.labels[found : found + 1])
         return True
 
 
@@ -234,9 +234,9 @@ class PadDrawer(Drawer[DigitPad]):
     gestures = (("Drag", "on the sheet: draw a digit (right button: erase)"), ("Backspace", "over the sheet: clear it"))
     lessons = (("0\N{EN DASH}9", "over the sheet: train the network to read your drawing as this digit"),)
 
-    def __init__(self, panel: DigitPad, ground: Ground) -> None:
-        super().__init__(panel, ground)
-        subject = ground.subject
+    def __init__(self, panel: DigitPad, shared: SharedState) -> None:
+        super().__init__(panel, shared)
+        subject = shared.subject
         high, wide = panel.side
         if subject.probe is None or subject.probe.size != high * wide:
             got = "none" if subject.probe is None else f"{subject.probe.size} numbers"
@@ -247,7 +247,7 @@ class PadDrawer(Drawer[DigitPad]):
         self.field: Box | None = None  # box of the picture
         self._active = False  # whether the pointer is on it, so that it gets digit keys
         self._learnt = 0  # number of pictures added to the data
-        self._choices = ground.choices
+        self._choices = shared.choices
         self._last: Point | None = None  # last point of a stroke, in pixels of the picture
         self._erasing = False
 
@@ -261,15 +261,15 @@ class PadDrawer(Drawer[DigitPad]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Return the picture and the ten outputs."""
-        subject = self.ground.subject
+        subject = self.shared.subject
         logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
         if logits is None or self.field is None:
             return ()
-        if self.ground.choices != self._choices:  # another digit was chosen
-            self._choices = self.ground.choices
+        if self.shared.choices != self._choices:  # another digit was chosen
+            self._choices = self.shared.choices
             self.digit, self.drawn = None if subject.target is None else int(subject.target[0]), False
-        sketch, theme, (x, y, width, _), (left, top, side, _) = Sketch(), self.ground.theme, box, self.field
-        lit = theme.selection if self._active and self.ground.hints else theme.border
+        sketch, theme, (x, y, width, _), (left, top, side, _) = Sketch(), self.shared.theme, box, self.field
+        lit = theme.selection if self._active and self.shared.hints else theme.border
         sketch.text(x, y + 13, "your drawing" if self.drawn else "test digit", LABEL, theme.text1, bold=True)
         sketch.rect(left - 1, top - 1, side + 2, side + 2, fill=lit)
         pixels = np.ascontiguousarray(get_map("activation", theme).bytes(np.clip(self.pixels, 0, 1))[..., :3])
@@ -285,9 +285,9 @@ class PadDrawer(Drawer[DigitPad]):
 
     def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:
         """Draw the predicted digit, and the probability of each digit as a bar, once they are known."""
-        theme, names, (x, y, width, height) = self.ground.theme, self.ground.subject.sample.outputs, box
-        if not (self.ground.answered and np.isfinite(logits).all()):
-            said = "outputs are not finite" if self.ground.answered else "read as \N{HORIZONTAL ELLIPSIS}"
+        theme, names, (x, y, width, height) = self.shared.theme, self.shared.subject.sample.outputs, box
+        if not (self.shared.answered and np.isfinite(logits).all()):
+            said = "outputs are not finite" if self.shared.answered else "read as \N{HORIZONTAL ELLIPSIS}"
             sketch.text(x, y + 13, said, LABEL, theme.text1, bold=True)
             return
         best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
@@ -310,11 +310,11 @@ class PadDrawer(Drawer[DigitPad]):
     @property
     def _hint(self) -> str:
         """The line about possible actions."""
-        if not self.ground.hints:
+        if not self.shared.hints:
             return ""
-        if self.ground.can_teach and self._active and self.picture.any():
+        if self.shared.can_teach and self._active and self.picture.any():
             return LABEL_IT
-        return f"{DRAW}; {self._learnt} taught" if self.ground.can_teach and self._learnt else DRAW
+        return f"{DRAW}; {self._learnt} taught" if self.shared.can_teach and self._learnt else DRAW
 
     # ---- the picture
 
@@ -357,7 +357,7 @@ class PadDrawer(Drawer[DigitPad]):
         """Set the pixels: the probe is another sample now, with an unknown label."""
         self.pixels[...] = pixels
         self.drawn, self.digit, self.stale = True, None, True
-        self.ground.probes += 1
+        self.shared.probes += 1
 
     def place(self, at: Point) -> Point | None:
         """Return a point in logical pixels as fractional (column, row) of the picture; None beside it."""
@@ -370,11 +370,11 @@ class PadDrawer(Drawer[DigitPad]):
         """Add the digit to the data with its label; an empty sheet is ignored."""
         if not self.picture.any():
             return
-        subject = self.ground.subject
+        subject = self.shared.subject
         subject.source.edit(AddSamples(self.picture[None], np.array([[label]])))
         subject.choose(self.picture, [label])  # now it has a target, so it can have a step of its own
         self.digit, self._learnt, self.stale = label, self._learnt + 1, True
-        self.ground.probes += 1
+        self.shared.probes += 1
 
     # ---- input
 
@@ -405,7 +405,7 @@ class PadDrawer(Drawer[DigitPad]):
         """Handle a digit key (learn the drawing with this label) or Backspace (empty the sheet)."""
         if not self._active:
             return False
-        if len(text) == 1 and text in "0123456789" and self.ground.can_teach:
+        if len(text) == 1 and text in "0123456789" and self.shared.can_teach:
             self.learn(int(text))
         elif name in ("Backspace", "Delete"):
             self.clear()

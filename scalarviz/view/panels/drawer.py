@@ -68,7 +68,7 @@ Tip = tuple[str, str, Sequence[str]]
 
 
 @dataclass(slots=True, eq=False)
-class Ground:
+class SharedState:
     """State that all drawers of one picture share."""
 
     subject: Subject  # the subject; users edit its source
@@ -258,8 +258,8 @@ class Drawer(Generic[P]):
     choices: tuple[tuple[str, str], ...] = ()
     lessons: tuple[tuple[str, str], ...] = ()
 
-    def __init__(self, panel: P, ground: Ground) -> None:
-        self.panel, self.ground = panel, ground
+    def __init__(self, panel: P, shared: SharedState) -> None:
+        self.panel, self.shared = panel, shared
         self.box: Box | None = None
         self.setting: Setting | None = None
         self.stale = True
@@ -332,7 +332,7 @@ class Drawer(Generic[P]):
         """Return the label beside the pointer, within a picture of `size`."""
         at = self.pointer
         said = None if at is None else self._tip(moment, at)
-        return () if at is None or said is None else [pointer_label(at, size, *said, self.ground.theme)]
+        return () if at is None or said is None else [pointer_label(at, size, *said, self.shared.theme)]
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """Return the label's texts for a point: name, value and further lines; None for no label."""

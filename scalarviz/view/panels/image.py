@@ -22,7 +22,7 @@ from ..ink.listed import records_of, sketches_of
 from ..ink.sketch import Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
-from .drawer import Drawer, Ground, Headline, P, Point, Tip, cut, ring_around, sentence, title_of
+from .drawer import Drawer, Headline, P, Point, SharedState, Tip, cut, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # most pixels that the network paints in each direction
@@ -97,13 +97,13 @@ class PixelsDrawer(Drawer[P]):
         if (pixel := self.under(at)) is None:
             return None
         name, value, more = self.says(moment, pixel)
-        return name, value, [*more, *self.ground.choose_tips(self.sample)]
+        return name, value, [*more, *self.shared.choose_tips(self.sample)]
 
     def click(self, at: Point) -> bool:
         pixel = self.under(at)
-        if pixel is None or not self.ground.can_choose(self.sample):
+        if pixel is None or not self.shared.can_choose(self.sample):
             return False
-        self.ground.choose_by(lambda: self.sample_of(pixel))
+        self.shared.choose_by(lambda: self.sample_of(pixel))
         return True
 
 
@@ -116,8 +116,8 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     needs = ("predict",)
     choices = (("Click", "on a pixel of a picture: choose it"),)
 
-    def __init__(self, panel: Pictures, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Pictures, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._label = panel.label
         self._set_pictures(thumbnail(panel.source), thumbnail(panel.target))
 
@@ -138,7 +138,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         return "shown: before, after, target"
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
+        (high, wide), theme, sketch = self.size, self.shared.theme, Sketch()
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         (x, y, _, height), cell = box, (box[2] - 2 * GAP) / 3
         own = min(cell, (height - 21) * wide / high)
@@ -152,7 +152,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
             mine = title == "network"
             if measure(title, LABEL, mine) <= max(cell, place[2]):
                 sketch.text(place[0], place[1] - 7, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
-        chosen = np.argwhere((self._source == np.asarray(self.ground.sample, np.float32)).all(axis=2))[:1]
+        chosen = np.argwhere((self._source == np.asarray(self.shared.sample, np.float32)).all(axis=2))[:1]
         rings = [ring_around((x + (j + 0.5) / wide * across, y + (i + 0.5) / high * down), _RING, theme)
                  for i, j in chosen for x, y, across, down in places]  # fmt: skip
         return [*self.place_pictures(sketch, places, (self._shown[0], made, self._shown[1]), names), *rings]
@@ -164,7 +164,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
 
     def sample_of(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         sample, plain = self._source[pixel][None], self._target[pixel][None]
-        return sample, self.ground.current_targets(sample, plain)
+        return sample, self.shared.current_targets(sample, plain)
 
 
 # ---- Pictures that a user's function makes of every moment.
@@ -181,14 +181,14 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
     words = True  # whether to use the frame of the picture's words
     top = TITLE  # pixels from the upper edge to the content
 
-    def __init__(self, panel: Own, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Own, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._note, self._title = "", panel.title
         self._ask_anew()
 
     def _ask_anew(self) -> None:
         """Call the function again."""
-        self._asked, self.stale = Asked(self.panel.title, self.ground, words=self.words), True
+        self._asked, self.stale = Asked(self.panel.title, self.shared, words=self.words), True
 
     def _call_function(self, moment: Moment) -> Made:
         raise NotImplementedError
@@ -203,9 +203,9 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         made, error = self._asked.call(moment, seconds, lambda: self._call_function(moment))
-        title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
+        title, theme, room = Sketch(), self.shared.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
-        inner = self.ground.opened_step if self.within else None  # then it shows the opened step
+        inner = self.shared.opened_step if self.within else None  # then it shows the opened step
         title_of(title, box, theme, self._title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
@@ -238,10 +238,10 @@ def fitting(box: Box, size: tuple[int, int]) -> Box:
 class Asked:
     """The last output of a user's function, and when to call it again; an exception stops nothing."""
 
-    def __init__(self, title: str, ground: Ground, *, words: bool = False) -> None:
-        self._title, self._ground = title, ground
+    def __init__(self, title: str, shared: SharedState, *, words: bool = False) -> None:
+        self._title, self._shared = title, shared
         self._words = words  # whether it uses the frame of the picture's words
-        self._pace = Pace(ground.hints)
+        self._pace = Pace(shared.hints)
         self._made: Any = None
         self._error = ""
         self._step = 0
@@ -259,13 +259,13 @@ class Asked:
     def call(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
         """Return the output of `make` for this moment, or an earlier one if it is costly; and the error, or ""."""
         waits = self._words and self._made is not None  # the old output may stay until words are written
-        frame = (waits and self._ground.words_frame) or moment.frame
+        frame = (waits and self._shared.words_frame) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:
                 self._made, self._error = make(), ""
             except Exception as error:  # a user's code: show the error in its place and continue
-                self._made, self._error = None, self._ground.report_failure(f"panel {self._title!r}", error)
+                self._made, self._error = None, self._shared.report_failure(f"panel {self._title!r}", error)
             self._step = moment.step
             self._pace.mark_done(time.perf_counter() - start)
         return self._made, self._error
@@ -298,8 +298,8 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
     name = "recorded picture"
     least = 60.0
 
-    def __init__(self, panel: RecordedPictures, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: RecordedPictures, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
@@ -307,7 +307,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         x, y, width, height = box
-        number, theme, sketch = self.panel.at_step(moment.step), self.ground.theme, Sketch()
+        number, theme, sketch = self.panel.at_step(moment.step), self.shared.theme, Sketch()
         if number is None:
             first = self.panel.pictures[0].step
             return [sentence(box, theme, f"{self.panel.title}: recorded from step {first:,} on")]
@@ -397,11 +397,11 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     ends = 520.0, 480.0
     choices = (("Click", "on a pixel of the picture that the network paints: choose it"),)
 
-    def __init__(self, panel: Painting, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Painting, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self.height = image_height(panel.size[1] / panel.size[0])
         self.least = min(self.height, _SMALL)
-        self.grid = Grid(ground.hints, LADDER, BUDGET)
+        self.grid = Grid(shared.hints, LADDER, BUDGET)
         self._wanted: Pixels | None = None
         self._target = np.zeros((1, 1, 3), np.uint8)
         self._images = (self._target,) * 3
@@ -422,11 +422,11 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             places = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float32)
             return np.asarray(np.nan_to_num(moment.predict(places)))
 
-        longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
-        if self.ground.writes or seconds is None:  # like the HUD
+        longest = max(self.size) if self.shared.hints else STILL if seconds is None else FILM
+        if self.shared.writes or seconds is None:  # like the HUD
             self._psnr = self.panel.likeness(moment)
         # A step begins with all pixels and keeps them: more of them would look like learning.
-        inside, size = self.ground.opened_step is not None, reduced(self.size, longest)
+        inside, size = self.shared.opened_step is not None, reduced(self.size, longest)
         if inside and np.array_equal(self._painted, moment.frame.values):
             return
         news = self.grid.update(moment.frame, seconds, size, ask)
@@ -445,12 +445,12 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         return [(part * n + 1e-9).astype(np.int64) for part, n in zip((down, across), self.size, strict=True)]
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        sketch, theme, (high, wide) = Sketch(), self.ground.theme, self.size
+        sketch, theme, (high, wide) = Sketch(), self.shared.theme, self.size
         places = large, small, last = image_boxes(box, wide / high)
-        if self.ground.writes or not self._note:
+        if self.shared.writes or not self._note:
             self._note = self._noted(moment, self._counted(), large[2])
-        pixel = () if self.ground.opened_step is None or self.ground.sample is None else self.ground.sample.tolist()
-        named = map("{} = {:.4g}".format, self.ground.subject.sample.inputs, pixel)
+        pixel = () if self.shared.opened_step is None or self.shared.sample is None else self.shared.sample.tolist()
+        named = map("{} = {:.4g}".format, self.shared.subject.sample.inputs, pixel)
         note = ",  ".join(named) or self._note
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
         end, gain = box[0] + box[2], f"error × {self.panel.gain / 2:g}"
@@ -463,9 +463,9 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     def _rings(self, places: Sequence[Box]) -> list[Sketch]:
         """Return rings at the pixel that an opened step learns, in these boxes."""
-        if self.ground.opened_step is None or self.ground.sample is None:
+        if self.shared.opened_step is None or self.shared.sample is None:
             return []
-        (across, down), theme = self.ground.sample.tolist(), self.ground.theme
+        (across, down), theme = self.shared.sample.tolist(), self.shared.theme
         return [ring_around((x + across * w, y + down * h), _RING, theme) for x, y, w, h in places]
 
     def _counted(self) -> str:
@@ -486,7 +486,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def moving(self) -> bool:
-        return self.grid.unfinished and self.ground.opened_step is None
+        return self.grid.unfinished and self.shared.opened_step is None
 
     @property
     def headline(self) -> Headline | None:
@@ -498,7 +498,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     def take(self, picture: Pixels) -> str | None:
         if self.panel.other is None:
             return None
-        self.ground.subject.source.edit(self.panel.other(picture))
+        self.shared.subject.source.edit(self.panel.other(picture))
         return "this picture is the new target"
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
@@ -526,12 +526,12 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     def _aim(self) -> None:
         """Set the target of the probe sample to its colour in the present picture."""
-        subject = self.ground.subject
+        subject = self.shared.subject
         if subject.probe is None or subject.probe.size != 2 or subject.target is None or subject.target.size != 3:
             return
         place = subject.probe.ravel().copy()
         subject.choose(place, self._target_colour(place))
-        self.ground.probes += 1
+        self.shared.probes += 1
 
 
 # ---- A graph of Values: as large as it fits; the user can move, zoom and unfold it.
@@ -555,8 +555,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         ("Double click", "on a graph: reset place and size"),
     )
 
-    def __init__(self, panel: GraphPanel, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: GraphPanel, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._unfold: tuple[str, ...] = ()
         self._ink: GraphFigure | None = None
         self._ink_of: tuple[object, ...] | None = None  # its content and theme
@@ -564,11 +564,11 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         self._by_hand = False  # whether the user has moved or zoomed it
 
     def _show(self, made: tuple[Layout, float | None], room: Box) -> Sketch:
-        (layout, v), inner = made, self.ground.opened_step
-        shows = made, self.ground.theme, inner is None
+        (layout, v), inner = made, self.shared.opened_step
+        shows = made, self.shared.theme, inner is None
         if self._ink is None or inner is not None or self._ink_of != shows:
             seen, now = ({}, None) if inner is None else node_numbers(layout, inner.nodes, inner.current_node)
-            self._ink = GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now)
+            self._ink = GraphFigure(layout, self.shared.theme, None, share=1.0, v=v, seen=seen, now=now)
             self._ink_of = shows
         view = self._view = self._view_in(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
@@ -581,7 +581,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         below = f"gradient of {now.of}" if there and now.of else "gradient" if there else "no gradient yet"
         self._note = "  ·  ".join(filter(None, (f"value, {below}", made.note)))
         self._title = made.title or self.panel.title
-        return Layout(now.items), self.ground.extent
+        return Layout(now.items), self.shared.extent
 
     def _view_in(self, figure: Point, room: Box) -> View:
         """Return a view of the whole graph; after a move by hand, of the same part in this room."""
@@ -593,7 +593,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
     @property
     def _least_scale(self) -> float:
         """The smallest automatic scale; larger for a presenter."""
-        return SMALLEST / (PRESENTER if self.ground.theme.presenter else 1.0)
+        return SMALLEST / (PRESENTER if self.shared.theme.presenter else 1.0)
 
     # ---- input
 
@@ -616,7 +616,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         if (box := self.under(at)) is None:
             return None
         head, *more = item_words(box.item).splitlines()
-        inside = self.ground.opened_step is not None  # in an opened step, numbers appear one by one
+        inside = self.shared.opened_step is not None  # in an opened step, numbers appear one by one
         return head, "", [line for line in more if not (inside and line.startswith(("value", "gradient")))]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:

@@ -24,7 +24,7 @@ from ..ink.text import measure
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
 from ..shown.subject import Forecast, holding
-from .drawer import BEFORE, Drawer, Ground, Headline, Point, coming_words, noun, test_loss, test_share
+from .drawer import BEFORE, Drawer, Headline, Point, SharedState, coming_words, noun, test_loss, test_share
 from .pace import Pace, answer_at_once
 
 DASHES = 6.0, 4.0
@@ -40,7 +40,7 @@ END = 6.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class LossLine:
     """One curve: finite losses by step.
 
     A `dashed` curve is of another data set and lies over the others. The losses of a `noisy` one are of a few samples
@@ -69,7 +69,7 @@ class Line:
 def loss_panel(
     box: Box,
     theme: Theme,
-    curves: Sequence[Line],
+    curves: Sequence[LossLine],
     note: str = "",
     before: str = "",
     *,
@@ -149,7 +149,7 @@ def _end(sketch: Sketch, at: Point, theme: Theme, *, dashed: bool, small: bool =
     sketch.disc(*at, radius, stroke=theme.text2, border=1.8)
 
 
-def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
+def _paths(axes: Axes, curve: LossLine, data: Reduced) -> list[Float]:
     """Return the points (N, 2) of its line, and of both ends of the spread around a mean, or of all losses."""
     parts = [data.line]
     if not curve.dashed and data.low is not data.high:
@@ -159,7 +159,9 @@ def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
     return [axes.points(data.steps, part, within=True).astype(np.float32) for part in parts]
 
 
-def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Sequence[Float]]) -> None:
+def _names(
+    sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[LossLine], paths: Sequence[Sequence[Float]]
+) -> None:
     """Draw the names away from the curves: top right, in another corner, or anywhere free.
 
     They are below the curves, so without a free place no curve is hidden. Points around a mean count less.
@@ -208,7 +210,7 @@ class Reduced(NamedTuple):
     high: Array
 
 
-def _reduced(curve: Line, columns: int) -> Reduced:
+def _reduced(curve: LossLine, columns: int) -> Reduced:
     steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
     finite = np.isfinite(losses)
     if not finite.all():  # copy a million steps only if necessary
@@ -278,16 +280,16 @@ class LossDrawer(Drawer[LossCurve]):
         ("Click", "on the loss curve: go to that step"),
     )
 
-    def __init__(self, panel: LossCurve, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: LossCurve, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self.switch = Toggle("log", on=True)  # whether the axis is logarithmic if possible, as last clicked
         self.axes: Axes | None = None  # the last plot, with steps across
         self._measured: list[_Measured] = []
-        self._pace = Pace(ground.hints, _PAUSE if self._tests_accuracy else 0.0)
+        self._pace = Pace(shared.hints, _PAUSE if self._tests_accuracy else 0.0)
         self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, whether it is old
         self._words_late = False
         self._step, self._touched = 0, False
-        facts = ground.subject.source.facts
+        facts = shared.subject.source.facts
         self._batch = None if facts is None else facts.batch_size
 
     def keep(self, other: Drawer[Any]) -> None:
@@ -346,37 +348,37 @@ class LossDrawer(Drawer[LossCurve]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure the numbers that are due, and draw both curves."""
-        frame, facts = moment.frame, self.ground.subject.source.facts
+        frame, facts = moment.frame, self.shared.subject.source.facts
         self.measure(moment, seconds)
         now = float(max([frame.step, *frame.curve.step[-1:]])), self._note(box), self._pace.old
-        if self._words is None or self.ground.writes or now[0] < self._words[0]:  # else like the HUD
+        if self._words is None or self.shared.writes or now[0] < self._words[0]:  # else like the HUD
             self._words = now
         (until, note, old), self._words_late = self._words, self._words != now
         curve = frame.curve
         if facts is not None:  # each loss is drawn at the step of its weights
-            other = coming_words(self.ground.subject, frame)
+            other = coming_words(self.shared.subject, frame)
             curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
         noisy, label = facts is not None and not facts.whole and len(curve.step) * SHARE >= 1, self._label(frame)
         batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
         each = label if noisy and batch > 1 else ""  # single samples differ too much: they would be a grey area
         said = "mean of many steps" if noisy else label
-        curves = [Line(said, curve.step, curve.loss, noisy=noisy, each=each)]
-        if self.panel.test is not None and self._measured and (self.ground.shows_all or self._touched):
-            curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
+        curves = [LossLine(said, curve.step, curve.loss, noisy=noisy, each=each)]
+        if self.panel.test is not None and self._measured and (self.shared.shows_all or self._touched):
+            curves.append(LossLine(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if facts is None and frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
-            box, self.ground.theme, curves, note, before, note_old=old, until=until, switch=self.switch,
-            touched=self.ground.hints, ahead=holding(self.ground.ahead, frame)
+            box, self.shared.theme, curves, note, before, note_old=old, until=until, switch=self.switch,
+            touched=self.shared.hints, ahead=holding(self.shared.ahead, frame)
         )  # fmt: skip
         return [sketch]
 
     def _label(self, frame: Frame) -> str:
         """Return the samples of a step's loss: the scene's label, or the count if the user changed the batch."""
-        facts = self.ground.subject.source.facts
+        facts = self.shared.subject.source.facts
         if self.panel.at is not None or facts is None:  # the scene has a label for every moment
             return self.panel.label
         batch = facts.batch_size if frame.settings is None else frame.settings.batch_size
-        return self.panel.label if batch == self._batch else f"{batch:,} {noun(self.ground.subject, batch)} a step"
+        return self.panel.label if batch == self._batch else f"{batch:,} {noun(self.shared.subject, batch)} a step"
 
     def _note(self, box: Box) -> str:
         """Return the accuracy, with its step in a window that cannot measure it in every frame."""
@@ -385,7 +387,7 @@ class LossDrawer(Drawer[LossCurve]):
             return ""
         note = f"{found.words} {found.value}"
         dated = f"{note} at step {self._measured[-1].step:,}"
-        beside = self.switch.width if self.ground.hints else measure("linear", LABEL)
+        beside = self.switch.width if self.shared.hints else measure("linear", LABEL)
         room = box[2] - measure("loss", LABEL, True) - beside - 2 * 12
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
@@ -393,12 +395,12 @@ class LossDrawer(Drawer[LossCurve]):
 
     def click(self, at: Point) -> bool:
         """Switch the axis, or go to the step under the pointer."""
-        source, axes = self.ground.subject.source, self.axes
+        source, axes = self.shared.subject.source, self.axes
         if self.switch.contains(at):
             self.switch.on = not self.switch.on
             self.stale = True
             return True
-        if axes is None or not (self.ground.hints and source.can.go):
+        if axes is None or not (self.shared.hints and source.can.go):
             return False
         x, y, width, height = axes.box
         if not contains((x - END, y, width + 2 * END, height + 20), at):

@@ -19,7 +19,7 @@ from ..ink.theme import Theme, get_map, rgb, signed_shades
 from ..ink.widgets import HIGH, WIDE, button, knob, plus, pointer_label
 from ..shown.names import Hidden, chain_in, hidden_of
 from ..space.arrangement import Plate, Project
-from .drawer import Drawer, Ground, Point, Setting, Tip, cut
+from .drawer import Drawer, Point, Setting, SharedState, Tip, cut
 from .pace import Float, Grid, fractions, places, tile_cells, tiled
 from .points import BUDGET, boundary_sketch
 
@@ -79,8 +79,8 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     turns = True
     gestures: tuple[tuple[str, str], ...] = (("Point", "over a neuron's small map: enlarge it and show its weights"),)
 
-    def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: NeuronMaps, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self.boxes: dict[Unit, Box] = {}  # the sensitive box of each unit
         self._places: NeuronPlaces | None = None
         self._marked = Cached[Sketch]()
@@ -94,10 +94,10 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def _begin(self) -> None:
         """Create the layers and `grid`: the outputs of all hidden units, one after the other, of this network."""
-        subject = self.ground.subject
+        subject = self.shared.subject
         self._of, self._places = (subject.tensors, subject.stages), None
         self.layers = hidden_of(subject)
-        self.grid = Grid(self.ground.hints, LADDER, BUDGET)
+        self.grid = Grid(self.shared.hints, LADDER, BUDGET)
         self._pixels: NDArray[np.uint8] | None = None
         self._painted: Theme | None = None
 
@@ -115,13 +115,13 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         ends = [number(v, 0, signed=True) if whole else short(v, signed=True) for v in (-self._largest, self._largest)]
         kinds = ", ".join(dict.fromkeys(layer.kind for layer in self.layers if layer.kind != "linear"))
         labels = [(0.0, ends[0]), (0.5, "0"), (1.0, ends[1])]
-        return LegendScale("output of a neuron", kinds, get_map("weight", self.ground.theme), labels, np.empty(0))
+        return LegendScale("output of a neuron", kinds, get_map("weight", self.shared.theme), labels, np.empty(0))
 
     # ---- what it looks like
 
     def look(self, moment: Moment, seconds: float | None) -> None:
         """Compute as much of the maps as time allows."""
-        if self._of != (self.ground.subject.tensors, self.ground.subject.stages):
+        if self._of != (self.shared.subject.tensors, self.shared.subject.stages):
             self._begin()
         if not self.layers or not moment.source.can.predict:
             return
@@ -134,15 +134,15 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         try:
             changed = self.grid.update(moment.frame, seconds, (LADDER[-1], LADDER[-1]), ask)
         except Exception as error:  # the scene's own function: drop the maps, report the error, continue
-            self._error, self._pixels = self.ground.report_failure("maps of neurons", error), None
+            self._error, self._pixels = self.shared.report_failure("maps of neurons", error), None
             return
         self._error = ""
-        if changed or self._pixels is None or self._painted is not self.ground.theme:
+        if changed or self._pixels is None or self._painted is not self.shared.theme:
             self.grid.paint(self._paint)
 
     def _paint(self) -> None:
         """Paint all maps side by side in one picture."""
-        rows, self._painted = self.grid.numbers, self.ground.theme
+        rows, self._painted = self.grid.numbers, self.shared.theme
         assert rows is not None
         self._largest = self._span(rows)
         shades = signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), self._painted)
@@ -171,14 +171,14 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             cells = tile_cells(np.array([*places.drawn.values()]), self.grid.numbers.shape[2], len(self.grid.numbers))
             picture.sprites([self.boxes[unit] for unit in places.drawn], cells, self._pixels, linear=True)
         at = self._sample()
-        key = (places, self.ground.theme, self._hovered_unit, at, self.ground.opened_step is None)
+        key = (places, self.shared.theme, self._hovered_unit, at, self.shared.opened_step is None)
         return [picture, self._marked.get(key, lambda: self._marks(places, at))]
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """Return the edges of the maps, the place of the sample on each, and their names."""
-        sketch, theme = Sketch(over=True), self.ground.theme
+        sketch, theme = Sketch(over=True), self.shared.theme
         for start, end in (
-            places.arrows if self.ground.opened_step is None else ()
+            places.arrows if self.shared.opened_step is None else ()
         ):  # its own arrows lead through a step
             sketch.arrow(start, end, theme.text3, 1.6)
         for unit in places.drawn:
@@ -194,7 +194,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def _sample(self) -> Point | None:
         """Return the place of the probe sample as fractions from the lower left; None off the plane."""
-        probe, panel = self.ground.sample, self.panel
+        probe, panel = self.shared.sample, self.panel
         if probe is None or probe.size < 2 or self._error:
             return None
         place = np.asarray(probe, float).reshape(-1)[:2]
@@ -213,7 +213,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     def buttons(self, layer: int | None) -> list[Spot]:
         """Return + and - of one layer, for its neurons and for layers, if the user can change it."""
         maps = [box for (index, _), box in self.boxes.items() if index == layer]
-        if layer is None or self.panel.change is None or not self.ground.can_teach or not maps:
+        if layer is None or self.panel.change is None or not self.shared.can_teach or not maps:
             return []
         return buttons_of(layer, [each.units for each in self.layers], maps)
 
@@ -247,13 +247,13 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         found = spot_at(self.buttons(self._layer), at)
         if found is None or self.panel.change is None:
             return False
-        self.ground.edit(self.panel.change(tuple(int(units) for units in str(found.value).split(", ") if units)))
+        self.shared.edit(self.panel.change(tuple(int(units) for units in str(found.value).split(", ") if units)))
         return True
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """Return the card of the hovered unit, and the buttons of its layer."""
         found: list[Sketch] = []
-        sketch = _drawn(self.buttons(self._layer), self.pointer, self.ground.theme)
+        sketch = _drawn(self.buttons(self._layer), self.pointer, self.shared.theme)
         box = None if self._hovered_unit is None else self.boxes.get(self._hovered_unit)
         if self._hovered_unit is not None and box is not None and self.setting is not None:
             free = [box, *(spot.box for spot in sketch.spots)]
@@ -261,7 +261,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         over = spot_at(sketch.spots, self.pointer)
         if over is not None and over.tip and self.pointer is not None:
             more = [f"hidden layers: {over.value or 'none'}"]
-            return [*found, sketch, pointer_label(self.pointer, size, over.tip, "", more, self.ground.theme)]
+            return [*found, sketch, pointer_label(self.pointer, size, over.tip, "", more, self.shared.theme)]
         return [*found, sketch] if sketch.spots else found
 
     # ---- the card of a unit
@@ -271,7 +271,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
         The boxes in `free` (its small map, the buttons of its layer) stay visible; `size` is that of the whole picture.
         """
-        (index, unit), theme, panel = of, self.ground.theme, self.panel
+        (index, unit), theme, panel = of, self.shared.theme, self.panel
         layer, lines = self.layers[index], self._weights(moment, of, NAMED if size[1] >= LOW else FEW)
         high = max(_CARD + 2 * _PAD, _PAD + 24 + _STEP * (len(lines) + 1.5))
         place = _place(setting, size, (_WIDE, high), free)
@@ -323,7 +323,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         """Return the names of a layer's inputs: units of the layer before, or inputs of the network."""
         if index:
             return [self.layers[index - 1].name(k) for k in range(count)]
-        subject, plain = self.ground.subject, [f"input {k}" for k in range(count)]
+        subject, plain = self.shared.subject, [f"input {k}" for k in range(count)]
         features = next((panel for panel in subject.panels if isinstance(panel, Features)), None)
         if features is not None:
             rows = rows_of(features, moment)
@@ -527,8 +527,8 @@ class FeaturesDrawer(Drawer[Features]):
     name = "features"
     needs = ("predict",)
 
-    def __init__(self, panel: Features, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Features, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self.spots: list[Spot] = []  # sensitive boxes
         self.gestures = (("Click", "on a feature: switch it on or off"),) if panel.change else ()
         self._on: tuple[bool, ...] = ()
@@ -557,7 +557,7 @@ class FeaturesDrawer(Drawer[Features]):
                 counts = f"{count}, {len(on)} and {len(rows)}"
                 raise ValueError(f"features, switches and rows must be equally many, got {counts}")
         except Exception as error:  # the scene's own functions
-            self.ground.report_failure("features", error)
+            self.shared.report_failure("features", error)
             self._on = ()
             return
         self._on, self._rows = on, rows
@@ -567,7 +567,7 @@ class FeaturesDrawer(Drawer[Features]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Return the column, and a line from each active feature to its row of cubes; cached."""
         hands = self._on, tuple(self._rows), self._hovered_feature, self._switches
-        key = setting, self.ground.theme, *hands, self.ground.subject.tensors
+        key = setting, self.shared.theme, *hands, self.shared.subject.tensors
         found = self._drawn.get(key, lambda: self._column(setting))
         self.spots = [spot for sketch in found for spot in sketch.spots]
         return found
@@ -577,7 +577,7 @@ class FeaturesDrawer(Drawer[Features]):
         room, pitch = self.beside_cubes(wide, high - 12.0), _pitch(high - 12.0, len(self.panel.names))
         if not self._on or not room:
             return ()
-        theme, side = self.ground.theme, min(FEATURE_SIDE, pitch - 8.0)
+        theme, side = self.shared.theme, min(FEATURE_SIDE, pitch - 8.0)
         sketch, picture, plate = Sketch(), Sketch(), self._plate(setting)
         x, y = left + MARGIN, top + 12.0  # the scene begins below the window of the cubes
         sketch.text(x, y + 12, "features", LABEL, theme.text1, bold=True)
@@ -607,11 +607,11 @@ class FeaturesDrawer(Drawer[Features]):
 
     @property
     def _switches(self) -> bool:
-        return self.panel.change is not None and self.ground.can_teach
+        return self.panel.change is not None and self.shared.can_teach
 
     def _plate(self, setting: Setting) -> Plate | None:
         """Return the plate of the first layer, or None."""
-        chain = chain_in(self.ground.subject)
+        chain = chain_in(self.shared.subject)
         return setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
 
     def _to_cubes(self, sketch: Sketch, start: Point, plate: Plate, row: int, project: Project, *, on: bool) -> None:
@@ -619,19 +619,19 @@ class FeaturesDrawer(Drawer[Features]):
         if not on:
             for unit in range(plate.shape[0]):
                 face = project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
-                sketch.polygon(face, rgba(self.ground.theme.background, 1 - _OFF - 0.17))
+                sketch.polygon(face, rgba(self.shared.theme.background, 1 - _OFF - 0.17))
             return
         edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
         x, y = (float(v) for v in project(edge[None])[0])
         if x > start[0] + 8:  # level at both ends: it rises left of the word beside the biases
             first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
-            sketch.polyline(np.array([start, (first, start[1]), (last, y)]), self.ground.theme.text3, 1.6)
-            sketch.arrow((last, y), (x, y), self.ground.theme.text3, 1.6)
+            sketch.polyline(np.array([start, (first, start[1]), (last, y)]), self.shared.theme.text3, 1.6)
+            sketch.arrow((last, y), (x, y), self.shared.theme.text3, 1.6)
 
     def _painted(self) -> NDArray[np.uint8]:
         """Return every feature twice side by side, bright and dim."""
         assert self._values is not None
-        theme = self.ground.theme
+        theme = self.shared.theme
         tiles, ground = [], np.array(rgb(theme.background)) * 255
         for k in range(len(self.panel.names)):
             values = self._values[..., k]
@@ -678,7 +678,7 @@ class FeaturesDrawer(Drawer[Features]):
         index = self.under(at)
         if index is None or self.panel.change is None:
             return False
-        self.ground.edit(self.panel.change(self.panel.names[index]))
+        self.shared.edit(self.panel.change(self.panel.names[index]))
         return True
 
 

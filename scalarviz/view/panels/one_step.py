@@ -26,7 +26,7 @@ from ..ink.sketch import Box, Cached, Sketch, meet
 from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Colormap, Theme, get_map, hue, mixed
 from ..shown.names import Names, who
-from .drawer import BEFORE, Drawer, Ground, OpenedStep, Point, Tip, cut, loss_words, sentence, title_of
+from .drawer import BEFORE, Drawer, OpenedStep, Point, SharedState, Tip, cut, loss_words, sentence, title_of
 from .pace import answer_at_once
 
 # ---- The lines of the two trees, and their known gradients.
@@ -39,7 +39,7 @@ MOST = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class NumberRow:
     """One line: the sample (stage ``"input"``), a stage, a leaf below its stage, or the loss.
 
     Its arrays are two-dimensional, of the same shape; None if unknown.
@@ -70,18 +70,18 @@ def fits(stages: Sequence[Stage]) -> bool:
 def rows_of(
     stages: Sequence[Stage], frame: Frame, deltas: Mapping[str, NDArray[np.floating]], *, seen: bool = True,
     inputs: Mapping[str, NDArray[np.floating]] | None = None, names: Mapping[str, str] = MappingProxyType({}),
-) -> list[Row]:  # fmt: skip
+) -> list[NumberRow]:  # fmt: skip
     """Return the lines from input to loss; `deltas` by stage, NaN or absent if unknown.
 
     `seen`: computed gradients of the frame belong to the values shown. With the `inputs` of one sample by stage, leaves
     of weights have factors.
     """
     first = stages[0].weight
-    rows = [Row("input", f"input, {first.shape[1]}" if first is not None else "input")]
+    rows = [NumberRow("input", f"input, {first.shape[1]}" if first is not None else "input")]
     for before, stage in zip(("input", *(stage.name for stage in stages)), stages, strict=False):
         delta, called = deltas.get(stage.name), f"{names.get(stage.name, stage.name)}, {stage.outputs}"
         own = None if delta is None or not np.isfinite(delta).any() else np.asarray(delta, np.float64)[None]
-        rows.append(Row(stage.name, called, gradient=own, shape=(1, stage.outputs), path=stage.name))
+        rows.append(NumberRow(stage.name, called, gradient=own, shape=(1, stage.outputs), path=stage.name))
         tensors = [tensor for tensor in (stage.weight, stage.bias) if tensor is not None]
         for tensor in tensors:
             values = np.asarray(tensor.of(frame.values), np.float64)
@@ -93,8 +93,8 @@ def rows_of(
                 factors = np.asarray(delta, np.float64), np.asarray(inputs[before], np.float64)
             name, shape = tensor.name.rpartition(".")[2], (values.shape[0], values.shape[1])
             last = tensor is tensors[-1]
-            rows.append(Row(stage.name, name, True, last, values, gradient, shape, factors, tensor.name))
-    rows.append(Row("loss", "loss"))
+            rows.append(NumberRow(stage.name, name, True, last, values, gradient, shape, factors, tensor.name))
+    rows.append(NumberRow("loss", "loss"))
     return rows
 
 
@@ -155,13 +155,13 @@ class TreeDrawer(Drawer[GradientTree]):
     name = "model"
     worth = 2
 
-    def __init__(self, panel: GradientTree, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: GradientTree, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._numbers: list[Numbers] = []
         self._when = ""  # the moment of the weights that the loss is of
-        stages = ground.subject.stages
+        stages = shared.subject.stages
         if fits(stages):
-            self.most = _HEAD + sum(row.height for row in rows_of(stages, ground.subject.frame(), {}))
+            self.most = _HEAD + sum(row.height for row in rows_of(stages, shared.subject.frame(), {}))
             self.height = self.within = min(self.most, _LARGEST)
         else:
             self.height = 60.0
@@ -170,13 +170,13 @@ class TreeDrawer(Drawer[GradientTree]):
         """Return the present model, and the gradients of the last step."""
         frame, stages = moment.frame, moment.source.stages
         if not fits(stages):
-            return [sentence(box, self.ground.theme, f"{self.panel.title}: this network is not a chain of layers")]
+            return [sentence(box, self.shared.theme, f"{self.panel.title}: this network is not a chain of layers")]
         known = frame.step > 0 and bool(frame.computed.any())
         note = BEFORE if frame.edited else f"gradients of step {frame.step:,}"
         rows = rows_of(stages, frame, deltas_of(stages, frame), seen=known and not frame.edited,
-                       names=Names(self.ground.subject).stages)  # fmt: skip
-        self._when = loss_words(self.ground.subject, frame)
-        loss = self.ground.subject.loss(frame)
+                       names=Names(self.shared.subject).stages)  # fmt: skip
+        self._when = loss_words(self.shared.subject, frame)
+        loss = self.shared.subject.loss(frame)
         return [self._tree(box, rows, frame, note if known else "no gradients yet", loss)]
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
@@ -186,15 +186,15 @@ class TreeDrawer(Drawer[GradientTree]):
             return ()
         one, self._when = len(inner.data[0]) == 1, ""
         rows = rows_of(stages, inner.frame, inner.deltas, inputs=inner.frame.activations if one else None,
-                       names=Names(self.ground.subject).stages)  # fmt: skip
+                       names=Names(self.shared.subject).stages)  # fmt: skip
         note = inner.added_words or PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
         return [self._tree(box, rows, inner.frame, note, inner.frame.loss, (inner.phase, inner.stage), one=one)]
 
     def _tree(
-        self, box: Box, rows: Sequence[Row], frame: Frame, note: str, loss: float, now: tuple[int, str] = (-1, ""),
-        *, one: bool = False,
+        self, box: Box, rows: Sequence[NumberRow], frame: Frame, note: str, loss: float,
+        now: tuple[int, str] = (-1, ""), *, one: bool = False,
     ) -> Sketch:  # fmt: skip
-        sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
+        sketch, theme, (x, y, width, height) = Sketch(), self.shared.theme, box
         left, right, wide = _places(width)
         title_of(sketch, box, theme, self.panel.title, note)
         scales = self._scales(frame, rows)
@@ -221,14 +221,16 @@ class TreeDrawer(Drawer[GradientTree]):
             sketch.line((x + 4, start + 4), (x + 4, end - 4), theme.flow, 1.0)
         return sketch
 
-    def _scales(self, frame: Frame, rows: Sequence[Row]) -> tuple[Range, Range]:
+    def _scales(self, frame: Frame, rows: Sequence[NumberRow]) -> tuple[Range, Range]:
         found = [np.ravel(row.gradient) for row in rows if row.gradient is not None]
         reach = extent(np.concatenate(found)) if found else 1.0
         weights = [np.ravel(row.values) for row in rows if row.values is not None]
         return Range.symmetric(weight_extent(np.concatenate(weights))), Range.symmetric(reach, "symlog")
 
-    def _row(self, sketch: Sketch, box: Box, row: Row, scales: tuple[Range, Range], loss: float, *, one: bool) -> None:
-        theme, (x, y, width, height) = self.ground.theme, box
+    def _row(
+        self, sketch: Sketch, box: Box, row: NumberRow, scales: tuple[Range, Range], loss: float, *, one: bool
+    ) -> None:
+        theme, (x, y, width, height) = self.shared.theme, box
         left, right, wide = _places(width)
         middle = y + LINE / 2
         indent = 16.0
@@ -270,7 +272,7 @@ class TreeDrawer(Drawer[GradientTree]):
         if (found := self.under(at)) is None:
             return None
         (name, what, numbers, _), row, column = found
-        subject = self.ground.subject
+        subject = self.shared.subject
         start = next((t.start for t in subject.tensors if t.name == name), None)
         stage = next((stage for stage in subject.way if stage.name == name), None)
         if start is None or stage is not None:
@@ -359,9 +361,9 @@ class LoopDrawer(Drawer[TrainingLoop]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Return the calls of the last step."""
-        frame, own = self.ground.words_frame or moment.frame, np.array(self.panel.weights)
+        frame, own = self.shared.words_frame or moment.frame, np.array(self.panel.weights)
         if own.max() >= len(frame.values):
-            return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
+            return [sentence(box, self.shared.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():
             return [self._lines(box, "no step yet", "waits", [""] * 4)]
         before = [short(x) for x in (frame.values - frame.update)[own].tolist()]  # forward() had those
@@ -398,7 +400,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
 
     def _lines(self, box: Box, note: str, states: str | Sequence[str], said: Sequence[str]) -> Sketch:
         """Draw the four calls with their states (done, now, waits, before a change by hand) and results."""
-        sketch, theme, (x, y, width, _) = Sketch(), self.ground.theme, box
+        sketch, theme, (x, y, width, _) = Sketch(), self.shared.theme, box
         title_of(sketch, box, theme, "one step", note)
         states = [states] * 4 if isinstance(states, str) else states
         for row, (name, state, line) in enumerate(zip(CALLS, states, said, strict=True)):
@@ -443,8 +445,8 @@ class LossOverDrawer(Drawer[LossOver]):
     worth = ABOUT + 1  # if only one panel fits, this rather than the points
     needs = ("predict",)
 
-    def __init__(self, panel: LossOver, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: LossOver, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._losses = Cached[Floats]()
         self._trail = Trail()
         self._rolls: tuple[Floats, Floats] | None = None  # from, to
@@ -463,14 +465,14 @@ class LossOverDrawer(Drawer[LossOver]):
         """Return the curve or the map, and the last step on it."""
         frame, source, own = moment.frame, moment.source, self.panel.weights
         if missing := self._missing(source):
-            return [sentence(box, self.ground.theme, missing)]
+            return [sentence(box, self.shared.theme, missing)]
         at = Standing(source, frame, place_of(frame, own), own, source.samples())
         self._trail.add(frame.step, at.place)
         if seconds is None and self._trail.begins > source.span[0]:  # a still: it has not seen the earlier frames
             self._ask_past(source)
         note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
         sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
-        said = self.ground.words_frame or frame  # of the step in the HUD
+        said = self.shared.words_frame or frame  # of the step in the HUD
         self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
 
@@ -482,9 +484,9 @@ class LossOverDrawer(Drawer[LossOver]):
         now = np.asarray(inner.before.values[own], np.float64)
         there = bool(inner.frame.computed[own].all()) and not inner.added_words
         gradient = np.asarray(inner.frame.gradient[own], np.float64) if there else None
-        place = Place(now, None, gradient, inner.frame.lr)
+        place = WeightPlace(now, None, gradient, inner.frame.lr)
         if inner.moved[own].all():
-            place = Place(np.asarray(inner.frame.values[own], np.float64), now, gradient, inner.frame.lr)
+            place = WeightPlace(np.asarray(inner.frame.values[own], np.float64), now, gradient, inner.frame.lr)
         at = Standing(inner.source, inner.before, place, self.panel.weights, inner.data)
         sketch = self._picture(box, at, place.here, inner.samples)
         if inner.phase < 3 or place.gradient is not None:
@@ -517,7 +519,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     def _picture(self, box: Box, at: Standing, ball: Floats, note: str) -> Sketch:
         """Return the loss over the weights, the trail, the gradient or the step along it, and the ball."""
-        sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
+        sketch, theme, (x, y, width, height) = Sketch(), self.shared.theme, box
         place = at.place
         title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
         near = [place.here] if place.before is None else [place.here, place.before]
@@ -545,7 +547,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
         Return a function that maps places to the picture, as `_valley` does.
         """
-        theme, places = self.ground.theme, np.linspace(*spans[0], _POINTS)
+        theme, places = self.shared.theme, np.linspace(*spans[0], _POINTS)
         found = self._losses_at(at, places[:, None])
         shown = np.isfinite(found)
         if shown.sum() < 2:
@@ -575,7 +577,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     def _valley(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At:
         """Draw the loss over two weights, the second upwards: isolines, the trail, and the last step."""
-        theme, place, names = self.ground.theme, at.place, self.panel.names
+        theme, place, names = self.shared.theme, at.place, self.panel.names
         texts = [[tick_text(end) for end in span] for span in spans]
         left = gutter(texts[1], _LEFT)
         x, y, width, height = plot = (box[0] + left, box[1] + 4, box[2] - left, box[3] - 24)
@@ -612,7 +614,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     def _write(self, sketch: Sketch, box: Box, at: Standing) -> None:
         """Write the result of the step in two lines."""
-        theme, (x, y, width, height) = self.ground.theme, box
+        theme, (x, y, width, height) = self.shared.theme, box
         words: Words = ()
         if at.place.gradient is None:
             words = ((UNKNOWN, theme.text3, False),)
@@ -731,7 +733,7 @@ _LAST_DIGITS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class WeightPlace:
     """The place of some weights, and the last step there."""
 
     here: Floats
@@ -741,16 +743,16 @@ class Place:
     fineness: float = float(np.finfo(np.float64).eps)  # machine epsilon of the network's dtype
 
 
-def place_of(frame: Frame, weights: Sequence[int]) -> Place:
+def place_of(frame: Frame, weights: Sequence[int]) -> WeightPlace:
     """Return the place of the weights at flat indices `weights`, in a frame between steps."""
     own = np.array(weights)
     here = np.asarray(frame.values[own], np.float64)
     if frame.edited or frame.step == 0 or not frame.computed[own].all():
-        return Place(here)
+        return WeightPlace(here)
     update, gradient = (np.asarray(flat[own], np.float64) for flat in (frame.update, frame.gradient))
     with np.errstate(invalid="ignore"):  # NaN minus an update is NaN
         before = here - update
-    return Place(here, before, gradient, frame.lr, float(np.finfo(frame.values.dtype).eps))
+    return WeightPlace(here, before, gradient, frame.lr, float(np.finfo(frame.values.dtype).eps))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -759,7 +761,7 @@ class Standing:
 
     source: Source
     frame: Frame
-    place: Place
+    place: WeightPlace
     weights: Sequence[int]
     data: Data
 
@@ -782,7 +784,7 @@ def grown(span: Span, places: ArrayLike) -> Span:
     return middle - half * 2.0**times, middle + half * 2.0**times
 
 
-def steepness(losses_at: At, place: Place) -> tuple[float, float, float]:
+def steepness(losses_at: At, place: WeightPlace) -> tuple[float, float, float]:
     """Return the loss before the step, after it, and the rate above which it would have increased (or NaN).
 
     The loss along the step is taken as a parabola through its two ends and its middle, which is exact for a squared
@@ -796,7 +798,7 @@ def steepness(losses_at: At, place: Place) -> tuple[float, float, float]:
     return float(start), float(end), limit
 
 
-def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]) -> tuple[str, str, bool]:
+def verdict(place: WeightPlace, names: Sequence[str], told: tuple[float, float, float]) -> tuple[str, str, bool]:
     """Return two lines about the last step, and whether it went wrong."""
     assert place.before is not None
     assert place.gradient is not None
@@ -822,7 +824,7 @@ def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]
     return first, "downhill", False
 
 
-def _is_lost_in_the_last_digits(place: Place, step: Floats, start: float, end: float) -> bool:
+def _is_lost_in_the_last_digits(place: WeightPlace, step: Floats, start: float, end: float) -> bool:
     """Return whether the change of the loss in a step is within rounding."""
     few = _LAST_DIGITS * place.fineness
     return bool(abs(end - start) <= few * max(abs(start), abs(end)) or (abs(step) <= few * abs(place.here)).all())
@@ -840,7 +842,7 @@ class Trail:
     def __init__(self) -> None:
         self._places: dict[int, Floats] = {}
 
-    def add(self, step: int, place: Place) -> None:
+    def add(self, step: int, place: WeightPlace) -> None:
         """Add the weights after `step`, and before it if known."""
         if place.before is not None:
             self._store(step - 1, place.before, near=True)

@@ -19,7 +19,7 @@ from ..ink.text import measure, short
 from ..ink.theme import Theme, class_colours, class_shades, signed_shades
 from ..ink.widgets import Toggle
 from ..shown.subject import number_of
-from .drawer import Drawer, Ground, Point, Tip, cut, ring_around, sentence, title_of
+from .drawer import Drawer, Point, SharedState, Tip, cut, ring_around, sentence, title_of
 from .pace import Float, Grid, places
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
@@ -40,8 +40,8 @@ class PointsDrawer(Drawer[Plot]):
     _pressed = False
     _removes: int | None = None
 
-    def __init__(self, panel: Plot, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Plot, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         if panel.edits is not None:
             self.lessons = (
                 ("Click", f"on an empty place of the {self.plot}: add a point"),
@@ -69,7 +69,7 @@ class PointsDrawer(Drawer[Plot]):
         """Draw the visible points in colours (N, 3); with `back` also the held-out ones, hollow and on top."""
         spots, held = self.spots[self.seen], points.back[self.seen]
         for some, size, hollow in ((~held, sizes[0], False), (held & back, sizes[1], True)):
-            sketch.discs(spots[some], size, inks[some], rim=self.ground.theme.ink, hollow=hollow)
+            sketch.discs(spots[some], size, inks[some], rim=self.shared.theme.ink, hollow=hollow)
 
     def heights(self, points: Points) -> Floats:
         """Return the second number of each point."""
@@ -82,12 +82,12 @@ class PointsDrawer(Drawer[Plot]):
     @property
     def can_teach(self) -> bool:
         """True if the user can add and remove points."""
-        return self.panel.edits is not None and self.ground.can_teach
+        return self.panel.edits is not None and self.shared.can_teach
 
     @property
     def drawn_way(self) -> int | None:
         """The index of the drawn point that is the probe sample, or None."""
-        probe, points = self.ground.sample, self._points
+        probe, points = self.shared.sample, self._points
         if probe is None or points is None or not len(points.x):
             return None
         index = self._ringed.get((points, probe.tobytes()), lambda: number_of(self.samples(points), probe))
@@ -104,7 +104,7 @@ class PointsDrawer(Drawer[Plot]):
         """Return the actions of clicks on a point, or on an empty place, where a point of a kind would be added."""
         if index is None or self._points is None:
             return [f"click: add {kind}"] if self.can_teach else []
-        found = self.ground.choose_tips()
+        found = self.shared.choose_tips()
         away = "held-out: it stays" if self._points.back[index] else "right click: remove it"
         return [*found, away] if self.can_teach else found
 
@@ -125,21 +125,21 @@ class PointsDrawer(Drawer[Plot]):
         """Remove the point that the right button was pressed on."""
         index, self._removes = self._removes, None
         if index is not None and self.under(at) == index and self.panel.edits is not None:
-            self.ground.edit(self.panel.edits.remove(index))
+            self.shared.edit(self.panel.edits.remove(index))
 
     def click(self, at: Point) -> bool:
         """Make a point the probe sample, or add a point at an empty place."""
         place, index, points = self.numbers(at), self.under(at), self._points
         if index is not None and points is not None:
-            if not self.ground.can_choose():
+            if not self.shared.can_choose():
                 return False
-            wanted, own = self.ground.subject.sample.target, np.asarray(points.target[index : index + 1], float)
-            self.ground.choose(self.samples(points)[index], own if wanted is not None and wanted.size == 1 else None)
+            wanted, own = self.shared.subject.sample.target, np.asarray(points.target[index : index + 1], float)
+            self.shared.choose(self.samples(points)[index], own if wanted is not None and wanted.size == 1 else None)
             self.stale = True
             return True
         if place is None or not self.can_teach or self.panel.edits is None:
             return False
-        self.ground.edit(self.panel.edits.add(place))
+        self.shared.edit(self.panel.edits.add(place))
         return True
 
     def hover(self, at: Point | None) -> bool:
@@ -202,8 +202,8 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
     needs = ("predict",)
     choices = (("Click", "on a point of the curve: choose this sample"),)
 
-    def __init__(self, panel: CurveFit, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: CurveFit, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._learnt: tuple[object, Points] | None = None  # data and their points
         self._named: tuple[Axis, Axis] | None = None
         across, up = (axis if isinstance(axis, str) else axis.name for axis in (panel.across, panel.up))
@@ -226,21 +226,21 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
         except Exception as error:  # the scene's own code: show the error and continue
             self._points, self.axes, self.spots = None, None, np.zeros((0, 2))
-            return [sentence(box, self.ground.theme, self.ground.report_failure(f"panel {self._title!r}", error))]
+            return [sentence(box, self.shared.theme, self.shared.report_failure(f"panel {self._title!r}", error))]
         self._points, sketch = points, Sketch()
         self._say(sketch, box, points)
-        axes.ground(sketch, self.ground.theme)
+        axes.ground(sketch, self.shared.theme)
         low, high = up.ends  # in the units that are printed
         if low < 0 < high:
             level = axes.box[1] + axes.box[3] * high / (high - low)
-            sketch.line((axes.box[0], level), (axes.box[0] + axes.box[2], level), self.ground.theme.grid, 1.0)
-        axes.ends(sketch, self.ground.theme, end_texts(across.ends), end_texts(up.ends))
+            sketch.line((axes.box[0], level), (axes.box[0] + axes.box[2], level), self.shared.theme.grid, 1.0)
+        axes.ends(sketch, self.shared.theme, end_texts(across.ends), end_texts(up.ends))
         return [sketch, *self._draw(sketch, axes, places, found)]
 
     def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> Sequence[Sketch]:
         """Draw errors, curve, points; return sketches above these: the ring, and the curve if points are close."""
         assert self._points is not None
-        theme, points, up, seen = self.ground.theme, self._points, axes.up, self.seen
+        theme, points, up, seen = self.shared.theme, self._points, axes.up, self.seen
         x, apart = np.asarray(points.x, np.float64)[seen, 0], axes.box[2] / max(len(seen), 1)
         size = _LARGE if apart >= APART else _SMALL if len(x) <= 200 else _MANY
         if apart >= ERRORS:
@@ -258,18 +258,18 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         """Return colours (N, 3) of the signed map, strong enough for a dot."""
         most = max(abs(up.low), abs(up.high))
         share = np.sign(targets) * np.maximum(np.abs(targets) / most, _FAINTEST)
-        return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.ground.theme)[:, 0] / 255.0, np.float64)
+        return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.shared.theme)[:, 0] / 255.0, np.float64)
 
     def _say(self, sketch: Sketch, box: Box, points: Points) -> None:
         """Draw the title, the names of the axes, and the legend of hollow points, or how many points are drawn."""
         x, y, width, height = box
         right = x + width
         if points.back.any():
-            right = kind_of_points(sketch, right, y + 14, "test", self.ground.theme, hollow=True)
-            right = kind_of_points(sketch, right, y + 14, "train", self.ground.theme)
+            right = kind_of_points(sketch, right, y + 14, "test", self.shared.theme, hollow=True)
+            right = kind_of_points(sketch, right, y + 14, "train", self.shared.theme)
         note = self._over if self.panel.title else ""
         note = f"{DRAWN:,} of {len(points.x):,}" if len(points.x) > DRAWN else note
-        title_of(sketch, (x, y, right - x, height), self.ground.theme, shortened(self._title, right - x), note)
+        title_of(sketch, (x, y, right - x, height), self.shared.theme, shortened(self._title, right - x), note)
 
     # ---- numbers
 
@@ -370,13 +370,13 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     plot = "map"
     needs = ("predict",)
 
-    def __init__(self, panel: PlaneMap, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: PlaneMap, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         high = _MAP_TOP + _AXIS + _LINE * len(self._rows(COLUMN))
         self.frame = _MAP_TOP + 5.0, high - _MAP_TOP
         self.height, self.most, self.overlay = _LEAST + high, COLUMN + high, (220.0, 220.0 + high)
         self.least = _SMALL_MAP + high
-        self.grid = Grid(ground.hints, LADDER if panel.cells is None else (panel.cells,), BUDGET)
+        self.grid = Grid(shared.hints, LADDER if panel.cells is None else (panel.cells,), BUDGET)
         self.toggles = Toggle("", on=True), Toggle("discretise")
         self.choices = (("Click", "on a point of the map: choose it"),) if panel.points else ()
         self._map: Box = (0.0, 0.0, 8.0, 8.0)
@@ -398,7 +398,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     @property
     def _hands(self) -> tuple[Toggle, ...]:
-        return self.toggles if self.ground.hints else ()
+        return self.toggles if self.shared.hints else ()
 
     # ---- what it looks like
 
@@ -424,8 +424,8 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             changed = self.grid.update(moment.frame, seconds, (cells, cells), ask)
             points = None if panel.points is None else panel.points(moment)
         except Exception as error:  # the scene's own code: show the error and continue
-            self._error = self.ground.report_failure(f"panel {self.panel.title!r}", error)
-            return [sentence(box, self.ground.theme, self._error)]
+            self._error = self.shared.report_failure(f"panel {self.panel.title!r}", error)
+            return [sentence(box, self.shared.theme, self._error)]
         self._error = ""
         if changed or self._pixels is None or self._line is None:
             self.grid.paint(self._paint)
@@ -438,7 +438,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return [picture, self._line, *shown, self._words(box)]
 
     def _paint(self) -> None:
-        rows, theme, hard = self.grid.numbers, self.ground.theme, self.toggles[HARD].on
+        rows, theme, hard = self.grid.numbers, self.shared.theme, self.toggles[HARD].on
         assert rows is not None
         fine = hard and self.panel.cells is None  # the edge of the areas is the line, not a cell's edge
         self._pixels = shades(self.panel, finer(rows, -(-COLUMN // len(rows))) if fine else rows, theme, hard=hard)
@@ -461,13 +461,13 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         """Return colours (N, 3) in 0..1: the full range of the map, or the classes' own."""
         count = len(self.panel.classes)
         if not count:
-            return np.asarray(signed_shades(targets[:, None], self.panel.span, self.ground.theme)[:, 0] / 255.0)
+            return np.asarray(signed_shades(targets[:, None], self.panel.span, self.shared.theme)[:, 0] / 255.0)
         numbers = np.nan_to_num(targets.astype(float)).astype(int)
         return np.asarray(class_colours(count)[np.clip(numbers, 0, count - 1)])
 
     def _ring(self, points: Points) -> Sequence[Sketch]:
         """Return the point of the probe sample again, above all others and in a ring."""
-        index, theme = self.drawn_way, self.ground.theme
+        index, theme = self.drawn_way, self.shared.theme
         if index is None:
             return ()
         sketch, at, held = Sketch(), self.spots[index : index + 1], bool(points.back[index])
@@ -485,7 +485,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     def _rows(self, width: float) -> list[list[str]]:
         """Return the names of colours in lines; the first one leaves room for a switch."""
         rows, room = list[list[str]]([[]]), width
-        room -= Toggle("discretise").width + _BETWEEN if self.ground.hints else 0.0
+        room -= Toggle("discretise").width + _BETWEEN if self.shared.hints else 0.0
         for word in self.panel.classes or self.panel.says:
             if rows[-1] and sum(_entry(w) + _BETWEEN for w in rows[-1]) + _entry(word) > room:
                 rows.append([])
@@ -498,12 +498,12 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         points = self._points
         back = np.ones(0, bool) if points is None else points.back[self.seen]
         train, test = not back.all(), bool(back.any())
-        key = (box, self.ground.theme, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
+        key = (box, self.shared.theme, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
         return self._said.get(key, lambda: self._written(box, train=train, test=test))
 
     def _written(self, box: Box, *, train: bool, test: bool) -> Sketch:
         """Write all words."""
-        sketch, theme, (x, y, wide, high) = Sketch(), self.ground.theme, self._map
+        sketch, theme, (x, y, wide, high) = Sketch(), self.shared.theme, self._map
         self._title(sketch, box, train=train, test=test)
         self._ends(sketch)
         self._legend(sketch, box)
@@ -512,7 +512,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
     def _title(self, sketch: Sketch, box: Box, *, train: bool, test: bool) -> None:
         """Draw the title at the left, the kinds of points at the right, and the switch of held-out points."""
-        theme, toggle = self.ground.theme, self.toggles[TEST]
+        theme, toggle = self.shared.theme, self.toggles[TEST]
         toggle.box = None
         right, base = box[0] + box[2], box[1] + 14
         if test:
@@ -527,7 +527,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     def _ends(self, sketch: Sketch) -> None:
         """Draw the ends of x below, those of y at the left, or below too if they are the same."""
         assert self.axes is not None
-        (x, y, _, _), theme, across, up = self._map, self.ground.theme, self.panel.across, self.panel.up
+        (x, y, _, _), theme, across, up = self._map, self.shared.theme, self.panel.across, self.panel.up
         (low, most), ends = ([_end(end, axis) for end in axis.ends] for axis in (across, up))
         name = f"{across.name}, {up.name}" if self._alike and across.name and up.name else across.name
         right = f"{name}  {most}" if name else most
@@ -538,7 +538,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     def _legend(self, sketch: Sketch, box: Box) -> None:
         """Draw a swatch and a name for each colour."""
         (x, _, width, _), (_, y, _, high), panel = box, self._map, self.panel
-        theme, base = self.ground.theme, y + high + _AXIS + 14
+        theme, base = self.shared.theme, y + high + _AXIS + 14
         inks = iter(self._inks(np.arange(len(panel.classes)) if panel.classes else np.array(panel.span)))
         for row, names in enumerate(self._rows(width)):
             at, room = x, width - (self.toggles[HARD].width + _BETWEEN if self._hands and not row else 0.0)
@@ -569,7 +569,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         before = self.pointer, [toggle.over for toggle in self.toggles]
         self.pointer = None if at is None or self.numbers(at) is None else at
         for toggle in self.toggles:
-            toggle.over = at is not None and self.ground.hints and toggle.contains(at)
+            toggle.over = at is not None and self.shared.hints and toggle.contains(at)
         lit = [toggle.over for toggle in self.toggles]
         self.stale |= lit != before[1]
         return before != (self.pointer, lit)

@@ -21,7 +21,7 @@ from ..cubes.scale import LegendScale
 from ..ink.sketch import Anchor, Sketch, TextItem, rgba
 from .colour_cube import ColourCubeDrawer
 from .digits import BoardDrawer, PadDrawer
-from .drawer import Drawer, Ground, Headline, sentence
+from .drawer import Drawer, Headline, SharedState, sentence
 from .image import GraphDrawer, ImageDrawer, PaintingDrawer, PicturesDrawer, RecordedPicturesDrawer
 from .loss import LossDrawer
 from .neuron_maps import FeaturesDrawer, NeuronMapsDrawer
@@ -63,7 +63,7 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
     kind : type
         A subclass of :class:`~scalarviz.run.panels.Panel`, usually a frozen dataclass.
     drawer : type
-        A subclass of :class:`Drawer`; ``drawer(panel, ground)`` is called once per picture.
+        A subclass of :class:`Drawer`; ``drawer(panel, shared)`` is called once per picture.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
     ...
     ...     def draw(self, moment, box, seconds):
     ...         sketch, (x, y, width, _) = sv.view.Sketch(), box
-    ...         sketch.text(x, y + 14, self.panel.label, 13, self.ground.theme.text1)
-    ...         sketch.rect(x, y + 20, width * min(moment.frame.loss, 1.0), 12, fill=self.ground.theme.pulse)
+    ...         sketch.text(x, y + 14, self.panel.label, 13, self.shared.theme.text1)
+    ...         sketch.rect(x, y + 20, width * min(moment.frame.loss, 1.0), 12, fill=self.shared.theme.pulse)
     ...         return [sketch]
     >>> sv.view.register_panel(Bar, BarDrawer)
     >>> panels = (Bar("loss of 1 at most"),)  # of sv.Scene("mine", run, panels=panels)
@@ -183,10 +183,10 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
     drawers.
     """
 
-    def begin(self: Any, panel: Panel, ground: Ground) -> None:
-        Drawer.__init__(self, panel, ground)
+    def begin(self: Any, panel: Panel, shared: SharedState) -> None:
+        Drawer.__init__(self, panel, shared)
         try:
-            drawer.__init__(self, panel, ground)
+            drawer.__init__(self, panel, shared)
         except Exception as error:
             self.unmade = error
 
@@ -210,9 +210,9 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
             except Exception as error:
                 if name in _HANDS and isinstance(error, ScalarvizError) and error is not unmade:
                     raise
-                said = self.ground.report_failure(f"{drawer.__name__}.{'__init__' if error is unmade else name}", error)
+                said = self.shared.report_failure(f"{drawer.__name__}.{'__init__' if error is unmade else name}", error)
             if name == "draw":
-                return [sentence(given[1], self.ground.theme, f"{self.name}: {said}")]
+                return [sentence(given[1], self.shared.theme, f"{self.name}: {said}")]
             if isfunction(plain):
                 return plain(self, *given)
             return plain.__get__(self) if isinstance(plain, property) else plain
@@ -222,12 +222,12 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
     return type(drawer.__name__, (drawer,), {"__init__": begin, "__getattribute__": get})
 
 
-def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
+def drawer_of(panel: Panel, shared: SharedState) -> Drawer[Any]:
     """Return the drawer of a panel, or that of its nearest registered base class."""
     for kind in type(panel).__mro__:
         found = _USERS.get(kind) or DRAWERS.get(kind)
         if found is not None:
-            return found(panel, ground)
+            return found(panel, shared)
     raise TypeMismatchError(
         f"no drawer for panels of the kind {_word(type(panel))}; allowed: "
         f"{listing(k.__name__ for k in (*DRAWERS, *_USERS))}; "

@@ -23,7 +23,7 @@ from ..ink.theme import Theme
 from ..ink.widgets import wrapped
 from ..shown.names import Names
 from ..shown.subject import Subject
-from .drawer import Drawer, Ground, cut, gradient_words, title_of
+from .drawer import Drawer, SharedState, cut, gradient_words, title_of
 from .image import TITLE as ABOVE
 from .image import MadeDrawer
 
@@ -40,15 +40,15 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
     worth = 2
     beside = (132.0, 84.0)
 
-    def __init__(self, panel: Table, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Table, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         lines = panel.lines if callable(panel.rows) else len(panel.rows)
         self.height = ABOVE + LINE * (min(lines, 12) + bool(panel.heads)) + 4
 
     def _show(self, made: list[tuple[str, ...]], room: Box) -> Sketch:
-        sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, room
+        sketch, theme, (x, y, width, height) = Sketch(), self.shared.theme, room
         heads = (self.panel.heads,) if self.panel.heads else ()
-        made = made if self.ground.answered or not callable(self.panel.rows) else []  # a cell may have a long answer
+        made = made if self.shared.answered or not callable(self.panel.rows) else []  # a cell may have a long answer
         fit = int(height // LINE) - len(heads)
         shown = [*heads, *(made if len(made) <= fit else made[: max(fit - 1, 0)])]
         while shown and len(shown[0]) > KEPT and _needed(shown) > width:
@@ -235,8 +235,8 @@ class HistogramDrawer(Drawer[Histogram]):
     height, most, least = 220.0, 300.0, 140.0
     worth = 0
 
-    def __init__(self, panel: Histogram, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: Histogram, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self._counted: Counted | None = None
         self._values: object = None
         self._shown: str | None = None
@@ -249,7 +249,7 @@ class HistogramDrawer(Drawer[Histogram]):
     @property
     def _pointed(self) -> tuple[str, slice]:
         """The name and slice of the hovered tensor; without one, an empty name and all numbers."""
-        at, tensors = self.ground.pointed, self.ground.subject.tensors
+        at, tensors = self.shared.pointed, self.shared.subject.tensors
         there = (t for t in tensors if at is not None and t.start <= at < t.start + t.size)
         return next(((tensor.name, tensor.span) for tensor in there), ("", slice(None)))
 
@@ -260,8 +260,8 @@ class HistogramDrawer(Drawer[Histogram]):
         if found is None or values is not self._values or name != self._shown:
             found = counted(numbers)
         self._counted, self._values, self._shown = found, values, name
-        title = Names(self.ground.subject).tensors.get(name, self.panel.label)
-        return [histogram(box, self.ground.theme, title, numbers.size, found)]
+        title = Names(self.shared.subject).tensors.get(name, self.panel.label)
+        return [histogram(box, self.shared.theme, title, numbers.size, found)]
 
 
 def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sketch:

@@ -18,7 +18,7 @@ from ..ink.text import measure, short
 from ..ink.theme import Colormap, Theme, get_map, mixed
 from ..space.arrangement import Blueprint, Plate
 from .attention import BEGINNING, Float, attention_lines, cells, greys, key, percent, row_light, triangle
-from .drawer import Drawer, Ground, OpenedStep, Point, Setting, cut, sentence, title_of
+from .drawer import Drawer, OpenedStep, Point, Setting, SharedState, cut, sentence, title_of
 from .image import Asked
 
 
@@ -428,16 +428,16 @@ class WordDrawer(Drawer[WordBoard]):
         ("Click", "on a letter of the word: see its likely next letters, and its attention"),
     )
 
-    def __init__(self, panel: WordBoard, ground: Ground) -> None:
-        super().__init__(panel, ground)
+    def __init__(self, panel: WordBoard, shared: SharedState) -> None:
+        super().__init__(panel, shared)
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
-        self.within = 0.0 if ground.subject.source.recorded else 268.0  # a recording has no attention
+        self.within = 0.0 if shared.subject.source.recorded else 268.0  # a recording has no attention
         self.names = NewNames(panel)
         self.spots: list[Spot] = []  # letters and field, wherever they stand
         self._before = panel.word  # the word before the field was opened
         self._fresh = True  # the next letter begins a word
-        self._asked = Asked("word", ground)
+        self._asked = Asked("word", shared)
         self._wanted = (panel.word, panel.temperature)
         self._read: Reading | None = None
         self._words: Sequence[str] = ()
@@ -454,10 +454,10 @@ class WordDrawer(Drawer[WordBoard]):
         """Let the network of the moment read the word and invent others."""
         wanted, self.state.chosen = (self.state.word, self.temperature), min(self.state.chosen, len(self.state.word))
         if wanted != self._wanted:  # the user typed: the results are of another word
-            self._wanted, self._asked = wanted, Asked("word", self.ground)
+            self._wanted, self._asked = wanted, Asked("word", self.shared)
         made, self._error = self._asked.call(moment, seconds, lambda: self._read_and_invent(moment))
         self._read, self._words = made if made is not None else (None, ())
-        if self._read is not None and not self.ground.answered:  # the answer is not computed yet
+        if self._read is not None and not self.shared.answered:  # the answer is not computed yet
             self._read = replace(self._read, likely=np.full_like(self._read.likely, np.nan))
         if moment.step != self._step:
             self._step, self.state.touched = moment.step, False
@@ -480,11 +480,11 @@ class WordDrawer(Drawer[WordBoard]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Return the new words alone in a planned picture, else all parts."""
-        theme, state = self.ground.theme, self.state
+        theme, state = self.shared.theme, self.state
         if self.setting is not None and self._read is not None:
             return [self.names.draw(box, theme, self._step)]
         hint = "Enter keeps it, Escape cancels" if state.typing else "E: type a word"
-        title, age = Sketch(), self._asked.age or (hint if self.ground.hints else "")
+        title, age = Sketch(), self._asked.age or (hint if self.shared.hints else "")
         title_of(title, box, theme, f"reads {state.word or 'a beginning'}", age)
         if self._read is None:
             return [title, sentence((box[0], box[1] + TOP, box[2], box[3] - TOP), theme, self._error)]
@@ -504,9 +504,9 @@ class WordDrawer(Drawer[WordBoard]):
         place = min(state.chosen, len(word)) if state.word == word else len(word)
         now = min(place, int(inner.progress * (place + 1))) if seen.reached == 1 else place
         head = state.head if state.head >= 0 else last.chosen[0]
-        theme, maps = self.ground.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
+        theme, maps = self.shared.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
         mine = state.word == word and inner.samples.startswith("this ")
-        note = "click a map: its head" * self.ground.hints if mine else f"of {word}"
+        note = "click a map: its head" * self.shared.hints if mine else f"of {word}"
         lines = attention_lines(box, theme, (BEGINNING, *word), now, head, seen, inner.progress, note)
         return [lines, row_light(maps if state.word == word else (), theme, self.setting, seen, now, inner.progress)]
 
@@ -514,16 +514,16 @@ class WordDrawer(Drawer[WordBoard]):
         """Return attention, stream, inner numbers and frames."""
         if self._read is None or setting.blueprint is None:
             return ()
-        ground = self.ground
-        step = ground.opened_step
-        return self._answering(scene(setting, setting.blueprint, ground.theme, self.state, self._read, step))
+        shared = self.shared
+        step = shared.opened_step
+        return self._answering(scene(setting, setting.blueprint, shared.theme, self.state, self._read, step))
 
     def below(self, strip: Box) -> Sequence[Sketch]:
         """Return the likely next letters after each letter."""
-        ground, read = self.ground, self._read
+        shared, read = self.shared, self._read
         if read is None:
             return ()
-        sketch = following(strip, ground.theme, self.state, read, age=self._asked.age, hints=ground.hints)
+        sketch = following(strip, shared.theme, self.state, read, age=self._asked.age, hints=shared.hints)
         return self._answering([sketch])
 
     # ---- hands
@@ -568,7 +568,7 @@ class WordDrawer(Drawer[WordBoard]):
         if spot is not None and name == "letter":
             self.state.chosen, self.state.touched, self.stale = int(spot.value), True, True
             self.state.head = int(head or self.state.head)
-        elif spot is not None and self.ground.hints:
+        elif spot is not None and self.shared.hints:
             self.begin_typing()
         else:
             self.end_typing()

@@ -122,7 +122,7 @@ _LOOKS: dict[type[Control], Look] = {Button: "buttons", Slider: "slider", Segmen
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ControlRow:
     """Items side by side; `look` is their kind."""
 
     look: Look
@@ -134,9 +134,9 @@ class Row:
     middles: tuple[Item, ...] = ()  # the numbers of layers between - and +: typed and dragged out, without a key
 
 
-def row_of(item: Item) -> Row:
+def row_of(item: Item) -> ControlRow:
     """Return the row of a single control."""
-    return Row(_LOOKS[type(item.control)], (item,), item.control.label)
+    return ControlRow(_LOOKS[type(item.control)], (item,), item.control.label)
 
 
 def printed(value: Any) -> str:
@@ -191,7 +191,7 @@ class ControlsPanel:
         self.more: Box | None = None  # box of the line that counts panels without room
         self.hovered_click: Click | None = None  # the click under the pointer
         self.focus = self.held = ""  # the item with the keys, and the item under the pressed button
-        self._rows: tuple[Row, ...] = ()
+        self._rows: tuple[ControlRow, ...] = ()
         self._wanted: Sequence[WantedPanel] = ()
         self._high: list[float] = []  # height of each row
         self._height, self._first = 0.0, 0
@@ -226,7 +226,7 @@ class ControlsPanel:
         self.box, self._wanted = box, wanted
         self._lay_out()
 
-    def show(self, rows: Sequence[Row], *, running: bool) -> bool:
+    def show(self, rows: Sequence[ControlRow], *, running: bool) -> bool:
         """Set the rows; return whether the picture changes."""
         before = self._look, self._said
         self._running = running
@@ -504,7 +504,7 @@ class ControlsPanel:
         sketch.spot(box, item.name, value, words=item.shown, tip=item.tip)
         return self.hovered_click == (item.name, value)
 
-    def _head(self, sketch: Sketch, row: Row, box: Box, item: Item | None = None) -> None:
+    def _head(self, sketch: Sketch, row: ControlRow, box: Box, item: Item | None = None) -> None:
         """Draw label and note at the left, and the item's value at the right."""
         (x, y, width, _), theme = box, self.theme
         sketch.text(x, y + 13, row.label, LABEL, theme.text2)
@@ -515,10 +515,10 @@ class ControlsPanel:
         if item is not None and item.typed:
             self._spot(sketch, (x + width / 2, y, width / 2, 19.0), item, TYPED)
 
-    def _rule(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _rule(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         sketch.line((box[0], box[1] + 5.5), (box[0] + box[2], box[1] + 5.5), self.theme.border)
 
-    def _tools(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _tools(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         """Draw buttons with signs and their keys below; the middle one is wider."""
         (x, y, width, _), theme, high = box, self.theme, 38.0
         pitch = (width - _BETWEEN * (len(row.items) - 1) - 16) / len(row.items)
@@ -533,7 +533,7 @@ class ControlsPanel:
             sketch.text(x + wide / 2, y + high + 16, key, SMALL, colour, bold=main, anchor="middle")
             x += wide + _BETWEEN
 
-    def _slider(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _slider(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         (item,), (x, y, width, _) = row.items, box
         control, own = item.control, (x, y + 16, width, 30.0)
         assert isinstance(control, Slider)
@@ -545,7 +545,7 @@ class ControlsPanel:
         ticks = [(control.share(value), words) for value, words in item.ticks]
         widgets.slider(sketch, own, self.theme, share, usual, ticks, near=near)
 
-    def _segments(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _segments(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         (item,), (x, y, width, high), control = row.items, box, row.items[0].control
         assert isinstance(control, Segments)
         if _beside_label(row, width):
@@ -562,7 +562,7 @@ class ControlsPanel:
         for k, cell in enumerate(widgets.choices(sketch, own, self.theme, words, chosen, over)):
             sketch.spot(cell, item.name, k, words=words[k])
 
-    def _switches(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _switches(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         """Draw one switch, or two side by side."""
         x, y, width, _ = box
         wide = (width - _PAIR) / 2 if len(row.items) > 1 else width
@@ -571,7 +571,7 @@ class ControlsPanel:
             lit = self._spot(sketch, own, item)
             widgets.switch(sketch, own, self.theme, cut(item.name, wide - 44), on=item.value is True, over=lit)
 
-    def _buttons(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _buttons(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         """Draw buttons at the right of their label, or as wide as the panel without one."""
         (x, y, width, high), theme = box, self.theme
         if not _is_lone_button(row):
@@ -588,7 +588,7 @@ class ControlsPanel:
             widgets.button(sketch, own, theme, words, lit=lit, down=down)
             right -= wide + _BETWEEN
 
-    def _layers(self, sketch: Sketch, row: Row, box: Box) -> None:
+    def _layers(self, sketch: Sketch, row: ControlRow, box: Box) -> None:
         """Draw boxes in a row: inputs, a number between - and + for each layer, "add layer", outputs."""
         (x, y, width, _), theme, layers = box, self.theme, len(row.middles)
         self._head(sketch, row, box)
@@ -658,7 +658,7 @@ def _pressed(item: Item) -> Wish | None:
     return None
 
 
-def _height(row: Row, width: float) -> float:
+def _height(row: ControlRow, width: float) -> float:
     """Return the height of a row with the gap below it."""
     if row.look == "segments":
         control = row.items[0].control
@@ -669,7 +669,7 @@ def _height(row: Row, width: float) -> float:
     return _HEIGHTS[row.look] + (LINE if below else 0.0)
 
 
-def _beside_label(row: Row, width: float) -> bool:
+def _beside_label(row: ControlRow, width: float) -> bool:
     """Return whether short choices fit beside their label on one line."""
     item = row.items[0]
     return not (item.shown or row.note) and measure(row.label, LABEL) + 14 + _in_one_line(item) <= width
@@ -681,7 +681,7 @@ def _in_one_line(item: Item) -> float:
     return sum(measure(printed(one), LABEL, True) + 16 for one in item.control.choices)
 
 
-def _is_lone_button(row: Row) -> bool:
+def _is_lone_button(row: ControlRow) -> bool:
     """Return whether the row is one button that shows its own name."""
     return len(row.items) == 1 and row.items[0].name == row.label
 
@@ -690,7 +690,7 @@ def _as_wide(item: Item) -> float:
     return measure(item.name, LABEL, True) + 20
 
 
-def _beside_words(row: Row, width: float) -> bool:
+def _beside_words(row: ControlRow, width: float) -> bool:
     """Return whether buttons fit beside their label; otherwise they are below it."""
     words = measure(row.label, LABEL) + 10 + measure(row.note, LABEL, True)
     return _is_lone_button(row) or words + sum(_BETWEEN + _as_wide(item) for item in row.items) <= width

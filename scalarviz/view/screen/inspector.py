@@ -15,7 +15,7 @@ from ...run.opened.digits import Printed, factor, factors, signed, significant
 from ...run.opened.equations import DIGITS
 from ...run.opened.opened import Along
 from ...run.opened.rule import PLAIN
-from ...run.opened.why import Row
+from ...run.opened.why import TermRow
 from ...run.source import Abilities
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
@@ -33,7 +33,7 @@ from .account import Account, Explanation, Lines, Seen, ledger_of
 
 
 @dataclass(slots=True, eq=False)
-class Page:
+class InspectorColumn:
     """A column (logical pixels) and what has been drawn so far."""
 
     x: float
@@ -112,7 +112,7 @@ _SHORTER = (("row", "row"), ("column", "column"), ("neuron", "neuron"), ("weight
 _BETWEEN = {"neuron": " › ", "row": " · ", "column": " · "}
 
 
-def draw_crumbs(page: Page, parts: Sequence[Selection], selected: str) -> None:
+def draw_crumbs(page: InspectorColumn, parts: Sequence[Selection], selected: str) -> None:
     """Draw the parts in one line; if it is too long, parts lose their numbers, then the first ones are left out.
 
     The name of a selected single weight is already above.
@@ -154,7 +154,7 @@ def _width(parts: Sequence[Selection], names: Sequence[str]) -> float:
 
 
 def draw_figures(
-    page: Page, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
+    page: InspectorColumn, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
     account: Account | None = None, *, ratio: bool = False,
 ) -> None:  # fmt: skip
     """Draw value, gradient and last update of the weight `index` in columns, each number `below` its word.
@@ -232,7 +232,7 @@ ROW = 20.0
 _DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left edge and width of the bars
 
 
-def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
+def draw_ledger(page: InspectorColumn, account: Account, subject: Subject, listed: int) -> None:
     """Draw the section with `listed` terms."""
     reason = account.why
     listed = min(listed, len(reason.rows))
@@ -260,7 +260,9 @@ def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> 
     page.y += 4
 
 
-def _row(page: Page, term: Row, seen: Seen | None, shown: Printed, power: int, most: float, subject: Subject) -> None:
+def _row(
+    page: InspectorColumn, term: TermRow, seen: Seen | None, shown: Printed, power: int, most: float, subject: Subject
+) -> None:
     sketch, theme = page.sketch, page.theme
     top, base = page.y, page.y + 15
     known, place = seen is not None, (page.x, top, page.width, ROW)
@@ -280,7 +282,7 @@ def _row(page: Page, term: Row, seen: Seen | None, shown: Printed, power: int, m
     page.y += ROW
 
 
-def _sum_row(page: Page, words: str, text: str, colour: str, *, bold: bool = False) -> None:
+def _sum_row(page: InspectorColumn, words: str, text: str, colour: str, *, bold: bool = False) -> None:
     page.sketch.text(page.x, page.y + 15, words, LABEL, page.theme.text2)
     page.sketch.text(page.right, page.y + 15, text, LABEL, colour, bold=bold, anchor="right")
     page.y += ROW
@@ -293,7 +295,9 @@ SAMPLE = 68.0
 _WIDE, _HIGH, _NEXT = 24.0, 14.0, 40.0
 
 
-def draw_sample(page: Page, at: tuple[float, float], number: int, seen: Seen | None, subject: Subject) -> None:
+def draw_sample(
+    page: InspectorColumn, at: tuple[float, float], number: int, seen: Seen | None, subject: Subject
+) -> None:
     """Draw sample `number`, 16 pixels high, with its upper left corner `at`."""
     x, y = at
     sketch, theme = page.sketch, page.theme
@@ -328,7 +332,7 @@ def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
 # ---- The optimiser's rule with the numbers of one weight.
 
 
-def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
+def draw_rule(page: InspectorColumn, account: Account, *, formulas: bool = True) -> None:
     """Draw the optimiser's name, each line of its rule with numbers, and the float16 result."""
     if account.follows:
         page.heading(f"step {account.step + 1:,}", "not trained")
@@ -382,7 +386,13 @@ class Moved:
 
 
 def draw_plots(
-    page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool, of: tuple[str, str] = ("", "")
+    page: InspectorColumn,
+    moved: Moved,
+    along: Along | None,
+    height: float,
+    *,
+    opened: bool,
+    of: tuple[str, str] = ("", ""),
 ) -> None:
     """Draw the past values; if the next step is `opened`, also the loss for other values."""
     wide = (page.width - 16.0) / 2 if opened else page.width
@@ -402,7 +412,7 @@ def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) ->
     return Axes(box, Scale(left, right if right > left else left + 1.0), Scale(middle - span / 2, middle + span / 2))
 
 
-def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
+def draw_moved(page: InspectorColumn, box: Box, *ways: Moved) -> None:
     """Draw the value by step with its range at the right and its current point; a second curve is dashed."""
     sketch, theme = page.sketch, page.theme
     steps, values = (np.concatenate([getattr(way, name) for way in ways]) for name in ("steps", "values"))
@@ -435,7 +445,7 @@ def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
             sketch.disc(*at, 4.0, theme.text1)
 
 
-def _draw_along(page: Page, box: Box, along: Along | None, of: tuple[str, str]) -> None:
+def _draw_along(page: InspectorColumn, box: Box, along: Along | None, of: tuple[str, str]) -> None:
     """Draw the loss of the next batch by this weight alone; the gradient is the slope of the violet line.
 
     `of` holds the samples of this loss, if they differ from those of the loss shown elsewhere; and the samples of that
@@ -609,7 +619,7 @@ class Inspector:
         """Draw the panel in `box`, as a column or `low`; `opened` says that it gets accounts of the next step."""
         x, y, width, height = box
         air = 0.0 if not low else 16.0 if width >= 300 else 10.0
-        page = Page(x + air, y, width - 2 * air, theme, over)
+        page = InspectorColumn(x + air, y, width - 2 * air, theme, over)
         page.sketch.spot(box, COVERS)
         if low:
             page.sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
@@ -633,7 +643,7 @@ class Inspector:
 
     # ---- one weight
 
-    def _draw(self, page: Page, frame: Frame, explanation: Lines, bottom: float, *, opened: bool) -> None:
+    def _draw(self, page: InspectorColumn, frame: Frame, explanation: Lines, bottom: float, *, opened: bool) -> None:
         """Draw as much as there is room for."""
         page.head(self.who.name, self.who.code_words)
         draw_crumbs(page, self.parts, self.selection.kind)
@@ -646,7 +656,7 @@ class Inspector:
         end = bottom - 32.0 * len(rows)
 
         def fits(plan: _Plan) -> bool:
-            tried = Page(page.x, page.y, page.width, page.theme)
+            tried = InspectorColumn(page.x, page.y, page.width, page.theme)
             self._draw_parts(tried, frame, lines, plan)
             return tried.y + (8.0 if plan.plots else 0.0) <= end
 
@@ -666,7 +676,7 @@ class Inspector:
             if page.y + 24.0 <= bottom:
                 page.buttons(row)
 
-    def _draw_parts(self, page: Page, frame: Frame, lines: Sequence[str], plan: _Plan) -> None:
+    def _draw_parts(self, page: InspectorColumn, frame: Frame, lines: Sequence[str], plan: _Plan) -> None:
         """Draw what is below the numbers, as much as the plan allows."""
         account = self.account if self.of_now else None
         if account is None:
@@ -691,7 +701,7 @@ class Inspector:
             draw_plots(page, self.moved(frame), along, plan.plots, opened=account is not None,
                        of=(coming_words(self._subject, frame), loss_words(self._subject, frame)))  # fmt: skip
 
-    def _draw_low(self, page: Page, frame: Frame, explanation: Lines, box: Box) -> None:
+    def _draw_low(self, page: InspectorColumn, frame: Frame, explanation: Lines, box: Box) -> None:
         """Draw the low panel; what does not fit is left out."""
         (x, y, width, height), moved, theme = box, self.moved(frame), page.theme
         curve = width >= _CURVE_FROM and height >= LOW
@@ -729,7 +739,7 @@ class Inspector:
         count = f"{self.selection.count:,} weights"
         return "" if count == self.selection.words else count
 
-    def _draw_several(self, page: Page, frame: Frame) -> None:
+    def _draw_several(self, page: InspectorColumn, frame: Frame) -> None:
         theme, sketch, selection = page.theme, page.sketch, self.selection
         page.head(selection.words, self._count)
         draw_crumbs(page, self.parts, selection.kind)
@@ -752,7 +762,7 @@ class Inspector:
         for row_of in self._buttons(frame):
             page.buttons(row_of)
 
-    def _draw_several_low(self, page: Page, frame: Frame, _: Lines, box: Box) -> None:
+    def _draw_several_low(self, page: InspectorColumn, frame: Frame, _: Lines, box: Box) -> None:
         """Draw a line each for values and gradients."""
         draw_heading(page, page.y + 26, page.right, self.selection.words, self._count)
         page.y += 48
@@ -765,7 +775,7 @@ class Inspector:
             self.entry.draw(page.sketch, (box[0] + box[2] - 156, box[1] + 8, 140, 22), page.theme)
 
 
-def draw_heading(page: Page, y: float, right: float, name: str, meaning: str) -> None:
+def draw_heading(page: InspectorColumn, y: float, right: float, name: str, meaning: str) -> None:
     """Draw name and meaning on one line, as far as they fit."""
     x = page.x + measure(name, TITLE, True)
     if x <= right:
@@ -774,7 +784,7 @@ def draw_heading(page: Page, y: float, right: float, name: str, meaning: str) ->
             page.sketch.text(x + 15, y, meaning, LABEL, page.theme.text2)
 
 
-def _fitting(page: Page, ways: tuple[str, ...], colour: str) -> None:
+def _fitting(page: InspectorColumn, ways: tuple[str, ...], colour: str) -> None:
     """Draw the longest version that is no wider than the page."""
     text = next((way for way in ways if measure(way, LABEL) <= page.width), "")
     page.sketch.text(page.x, page.y, text, LABEL, colour)

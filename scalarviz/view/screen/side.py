@@ -21,7 +21,7 @@ from ..ink.sketch import Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme, hexed
 from ..ink.widgets import tip
-from ..panels.drawer import Drawer, Ground, Headline, OpenedStep, Setting, sentence
+from ..panels.drawer import Drawer, Headline, OpenedStep, Setting, SharedState, sentence
 from ..panels.registry import drawer_of
 from ..shown.subject import Subject
 from ..space.chain import Turns
@@ -44,12 +44,12 @@ class SidePanels:
     """
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
-        self.ground = Ground(subject, theme, hints)  # state shared by the drawers
+        self.shared = SharedState(subject, theme, hints)  # state shared by the drawers
         self.drawers: dict[str, Drawer[Any]] = {}  # by name, in the order of the scene
         for panel in subject.panels:
             self._add_drawer(panel)
         self._check_places()
-        self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
+        self.column, self.swatch = Column(self.drawers, self.shared), InputSwatch(self.shared)
         self._above: dict[str, Box] = {}
         self.unplaced: tuple[str, ...] = ()  # panels without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
@@ -62,7 +62,7 @@ class SidePanels:
 
     def _check_places(self) -> None:
         """Raise an error for a stage or unit that the network lacks, or a panel too large to stand beside one."""
-        subject = self.ground.subject
+        subject = self.shared.subject
         sizes = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
         small = sorted({d.name for d in self.drawers.values() if d.beside is not None} | {"image", "table"})
         for name, drawer in self.drawers.items():
@@ -79,7 +79,7 @@ class SidePanels:
 
     def _add_drawer(self, panel: Panel) -> str:
         """Add a drawer for a panel; return its name."""
-        drawer = drawer_of(panel, self.ground)
+        drawer = drawer_of(panel, self.shared)
         count = sum(isinstance(d, type(drawer)) for d in self.drawers.values())
         name = f"{drawer.name} {count + 1}" if count else drawer.name
         self.drawers[name] = drawer
@@ -87,8 +87,8 @@ class SidePanels:
 
     def keep(self, before: SidePanels) -> None:
         """Take over settings and measurements of the same panels from an earlier picture."""
-        ground = before.ground
-        self.ground.probes, self.ground.ahead, self.ground.shows_all = ground.probes, ground.ahead, ground.shows_all
+        shared = before.shared
+        self.shared.probes, self.shared.ahead, self.shared.shows_all = shared.probes, shared.ahead, shared.shows_all
         self.column.keep(before.column)
         for name, drawer in self.drawers.items():
             if type(before.drawers.get(name)) is type(drawer):
@@ -195,7 +195,7 @@ class SidePanels:
     def scale(self) -> LegendScale | None:
         """The second legend: that of the hovered panel, or of any panel while all are shown."""
         there = {name: d for name, d in self.drawers.items() if d.box is not None or d.setting is not None}
-        scales = (d.scale for name, d in there.items() if self.ground.shows_all or name == self._over)
+        scales = (d.scale for name, d in there.items() if self.shared.shows_all or name == self._over)
         return next((scale for scale in scales if scale is not None), None)
 
     def _set_box(self, name: str, box: Box | None) -> None:
@@ -210,7 +210,7 @@ class SidePanels:
 
     def change(self, theme: Theme) -> None:
         """Change the theme; measurements stay."""
-        self.ground.theme = theme
+        self.shared.theme = theme
         for name, drawer in self.drawers.items():
             self._set_box(name, drawer.box)
 
@@ -220,7 +220,7 @@ class SidePanels:
     def moving(self) -> bool:
         """True if a panel changes while the frame stays, or its text is of an older frame."""
         there = [d for d in self.drawers.values() if d.box is not None or d.setting is not None]
-        return any(self.ground.words_late or d.moving for d in there)
+        return any(self.shared.words_late or d.moving for d in there)
 
     @property
     def counts(self) -> bool:
@@ -239,7 +239,7 @@ class SidePanels:
         panel = drawer.panel if drawer.panel.at is None else drawer.panel.at(moment)
         if panel is drawer.panel:
             return drawer
-        other = self.drawers[name] = drawer_of(panel, self.ground)
+        other = self.drawers[name] = drawer_of(panel, self.shared)
         other.keep(drawer)
         other.setting = drawer.setting
         self._set_box(name, drawer.box)
@@ -253,9 +253,9 @@ class SidePanels:
 
         Panels that can show the opened step `inner` do so.
         """
-        anew = self.ground.set_opened_step(inner) or frame is not self.frame or self.ground.words_late
-        self.ground.follow(frame, writes=writes)
-        moment = Moment(frame, self.ground.subject.source)
+        anew = self.shared.set_opened_step(inner) or frame is not self.frame or self.shared.words_late
+        self.shared.follow(frame, writes=writes)
+        moment = Moment(frame, self.shared.subject.source)
         for name in tuple(self.drawers):
             drawer = self._drawer_at(name, moment)
             if not drawer.alive:
@@ -302,7 +302,7 @@ class SidePanels:
             if name not in self.column.names and drawer.box is not None:
                 ground, (x, y, width, height) = Sketch(), drawer.box
                 box = (x - GROUND, y - GROUND, width + 2 * GROUND, height + 2 * GROUND)
-                theme = self.ground.theme
+                theme = self.shared.theme
                 ground.rect(*box, fill=theme.panel, stroke=theme.border, radius=6)
                 found += [ground, *self._drawn.get(name, ())]
         return found
@@ -311,7 +311,7 @@ class SidePanels:
         if drawer.box is None or not seen:
             drawer.measure(moment, seconds)
             return ()
-        theme, source = self.ground.theme, moment.source
+        theme, source = self.shared.theme, moment.source
         lacking = [need for need in drawer.needs if not getattr(source.can, need)]
         if lacking:
             return [sentence(drawer.box, theme, f"{drawer.name}: {source.what} cannot {lacking[0]}")]
@@ -324,7 +324,7 @@ class SidePanels:
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
         """Return the labels beside the pointer."""
-        moment, found = Moment(frame, self.ground.subject.source), self.swatch.label(self.ground.theme, size)
+        moment, found = Moment(frame, self.shared.subject.source), self.swatch.label(self.shared.theme, size)
         return [*(() if self._over is None else self.drawers[self._over].label(moment, size)), *found]
 
     # ---- pointer, in logical pixels, and keys
@@ -334,8 +334,8 @@ class SidePanels:
         """Keys and gestures of all panels, each once."""
         every = list(self.drawers.values())
         found = [line for drawer in every for line in drawer.gestures]
-        found += [line for drawer in every for line in drawer.choices if self.ground.can_choose()]
-        found += [line for drawer in every for line in drawer.lessons if self.ground.can_teach]
+        found += [line for drawer in every for line in drawer.choices if self.shared.can_choose()]
+        found += [line for drawer in every for line in drawer.lessons if self.shared.can_teach]
         return tuple(dict.fromkeys(found))
 
     def panel_at(self, point: Point) -> str | None:
@@ -443,8 +443,8 @@ def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64
 class Column:
     """The panels of the column. A line counts those without room; a click on it shows them first."""
 
-    def __init__(self, drawers: Mapping[str, Drawer[Any]], ground: Ground) -> None:
-        self._drawers, self._ground = drawers, ground
+    def __init__(self, drawers: Mapping[str, Drawer[Any]], shared: SharedState) -> None:
+        self._drawers, self._shared = drawers, shared
         self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in page order
         self._taken_in: tuple[str, ...] = ()
         self.end = ""  # the panel at the end of the network
@@ -465,12 +465,12 @@ class Column:
         panels that show it. A presenter has those of some worth, small rather than left out, and no loss. Another page
         has all panels with equal worth; if only one has room, it has the most.
         """
-        hall = self._ground.theme.presenter and not self._ground.shows_all
+        hall = self._shared.theme.presenter and not self._shared.shows_all
 
         def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
             after = name in self._taken_in and not d.first  # after the column's own panels
             worth = min(d.worth, ABOUT) if after else d.worth
-            if self._ground.shows_all:
+            if self._shared.shows_all:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             elif inside and d.within > 0:
                 worth = max(worth, TELLS)
@@ -486,7 +486,7 @@ class Column:
         if hall and least:
             return [panel for panel in every if panel.worth >= TELLS]
         least = min(least, TELLS) if inside else least
-        return every if self._ground.shows_all else [panel for panel in every if panel.worth >= least or panel.first]
+        return every if self._shared.shows_all else [panel for panel in every if panel.worth >= least or panel.first]
 
     def smaller(self) -> list[WantedPanel]:
         """Return the same panels at their smallest readable size, for a place beside the controls.
@@ -510,25 +510,25 @@ class Column:
         """Restore the first page."""
         order = list(self._drawers)
         self.names.sort(key=lambda name: (name in self._taken_in, order.index(name)))
-        self._ground.shows_all = self._alone = False
+        self._shared.shows_all = self._alone = False
 
     def set_left_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
         """Set the panels without room, and the box `more` of their line; `turns`: a click turns the page."""
         self._left_out, self._more = tuple(names), more
-        self._turns = turns and self._ground.hints
-        if not self._ground.hints:  # no clicks here: count only wanted panels
+        self._turns = turns and self._shared.hints
+        if not self._shared.hints:  # no clicks here: count only wanted panels
             rest = {panel.name for panel in self.wanted_panels()}
             self._left_out = tuple(name for name in names if name in rest)
 
     def left_out_line(self) -> list[Sketch]:
         """Return the line that counts the panels without room."""
-        theme = self._ground.theme
-        back = self._ground.shows_all and self._turns
+        theme = self._shared.theme
+        back = self._shared.shows_all and self._turns
         if not (self._left_out or back) or self._more is None or (theme.presenter and not self._turns):
             return []
         sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
         none = count == len(self.names)
-        after = " (click)" if self._turns else " in a larger picture" if none or self._ground.hints else ""
+        after = " (click)" if self._turns else " in a larger picture" if none or self._shared.hints else ""
         short = f"+{count} panel{'s' if count > 1 else ''}" if count else "fewer panels"
         line = short + after if measure(short + after, LABEL) <= wide else short
         own = measure(line, LABEL)
@@ -543,10 +543,10 @@ class Column:
 
         Once all were shown, the next page is the first again.
         """
-        if self._ground.shows_all and not self._left_out:
+        if self._shared.shows_all and not self._left_out:
             self.rest()
             return
-        self._ground.shows_all, self._alone = True, len(self.names) - len(self._left_out) <= 1
+        self._shared.shows_all, self._alone = True, len(self.names) - len(self._left_out) <= 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names if name != self.end]
@@ -555,8 +555,8 @@ class Column:
 class InputSwatch:
     """The swatch of the probe sample: it has a tooltip, and a click chooses the next sample."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, shared: SharedState) -> None:
+        self._shared = shared
         self.box: Box | None = None  # its box; None if it is not drawn
         self._shown: tuple[int, int] | None = None  # index of the chosen sample, and number of the choice
         self._pointer: Point | None = None
@@ -568,18 +568,18 @@ class InputSwatch:
 
     def choose_next(self) -> None:
         """Choose the next sample of the data."""
-        source = self._ground.subject.source
+        source = self._shared.subject.source
         assert source.facts is not None  # otherwise there is no spot
         number = 0 if self._shown is None else (self._shown[0] + 1) % source.facts.samples
-        self._ground.choose_by(lambda: source.sample(number))
-        self._shown = number, self._ground.choices
+        self._shared.choose_by(lambda: source.sample(number))
+        self._shown = number, self._shared.choices
 
     def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
         """Return the clickable swatch, and its tooltip: the colour, the sample's number, and what a click does."""
-        probe, source, sketch = self._ground.subject.probe, self._ground.subject.source, Sketch()
+        probe, source, sketch = self._shared.subject.probe, self._shared.subject.source, Sketch()
         if self.box is None or probe is None:
             return []
-        chooses, facts = self._ground.can_choose(3), source.facts
+        chooses, facts = self._shared.can_choose(3), source.facts
         if chooses and facts is not None:
             sketch.spot(self.box, NEXT)
         if self._pointer is None:
@@ -587,7 +587,7 @@ class InputSwatch:
         x, y, width, height = self.box
         sketch.rect(x - 2, y - 2, width + 4, height + 4, radius=7, stroke=theme.selection, border=1.6)
         number, more, said = None, list[str](), ""
-        if self._shown is not None and self._shown[1] == self._ground.choices:  # otherwise it was chosen elsewhere
+        if self._shown is not None and self._shown[1] == self._shared.choices:  # otherwise it was chosen elsewhere
             number = self._shown[0]
         if facts is not None and chooses:
             more.append(f"click: {'one' if number is None else 'the next'} of the {facts.samples:,} samples")

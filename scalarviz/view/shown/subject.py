@@ -23,7 +23,7 @@ from ...run.core.history import Curve
 from ...run.core.tensors import Role, Stage, Tensor
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
-from ...run.panels.base import Picture
+from ...run.panels.base import PanelPicture
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene, purpose_of
 from ...run.source import Abilities, Moment, RunSource, Source
@@ -405,7 +405,7 @@ def pair_subject(pair: RecordedPair) -> Subject:
 
 def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
     """Yield the recorded pictures of the scene's panels, in its order."""
-    found: dict[str, list[Picture]] = {}
+    found: dict[str, list[PanelPicture]] = {}
     for picture in source.record.pictures:
         found.setdefault(picture.panel, []).append(picture)
     for name, pictures in found.items():

@@ -35,7 +35,7 @@ NEW_MAPS = ("conv2d", "max_pool2d", "avg_pool2d")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ChainStation:
     """One station of the chain: weights of a layer, or maps that are drawn."""
 
     weight: Tensor | None = None
@@ -45,7 +45,7 @@ class Block:
     shape: tuple[int, ...] = ()  # shape as drawn: that of the weights, or of tiles
 
 
-def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block]:
+def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainStation]:
     """Return the stations of a convolutional chain; empty for other stages, or if they leave a tensor out."""
     if not stages or stages[0].kind != "conv2d" or not is_chain(stages):
         return []
@@ -53,18 +53,18 @@ def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block
     weight = known.get(f"{stages[0].name}.weight")
     if weight is None or len(weight.shape) != 4 or len(stages[0].input_shape) != 3:
         return []
-    blocks = [Block(maps=("input", stages[0].input_shape))]
+    blocks = [ChainStation(maps=("input", stages[0].input_shape))]
     shape = stages[0].input_shape
     for stage in stages:
         own = [known.pop(f"{stage.name}.{part}", None) for part in ("weight", "bias")]
         if own[0] is not None:
-            blocks.append(Block(own[0], own[1], shape=_drawn_shape(own[0].shape, shape)))
+            blocks.append(ChainStation(own[0], own[1], shape=_drawn_shape(own[0].shape, shape)))
         if len(stage.shape) == 3:
             if stage.kind not in NEW_MAPS:
                 blocks.pop()  # the maps before the rectifier
             elif blocks[-1].maps and stage.kind != "conv2d":
-                blocks[-1] = Block(maps=blocks[-1].maps, pooled=len(blocks) > 1)
-            blocks.append(Block(maps=(stage.name, stage.shape)))
+                blocks[-1] = ChainStation(maps=blocks[-1].maps, pooled=len(blocks) > 1)
+            blocks.append(ChainStation(maps=(stage.name, stage.shape)))
             shape = stage.shape
     return [] if known else blocks
 
@@ -74,7 +74,7 @@ def _drawn_shape(weight: tuple[int, ...], maps: tuple[int, ...]) -> tuple[int, .
     return weight[:1] + maps if in_tiles else weight
 
 
-def conv_row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
+def conv_row(blocks: Sequence[ChainStation], size: Size, box: Rect) -> Layout:
     """Return all stations side by side; maps that are pooled next are left out if cells would be tiny."""
     full = _row(blocks, size, box)
     if full.pixels_per_cube() >= MAP_PIXELS:
@@ -90,7 +90,7 @@ def map_grid(shape: Sequence[int]) -> Grid:
     return grid_for((best, count // best, height, width))
 
 
-def _row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
+def _row(blocks: Sequence[ChainStation], size: Size, box: Rect) -> Layout:
     plates: list[Plate] = []
     lines: list[Floats] = []
     across = 0.0
@@ -105,7 +105,7 @@ def _row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
     return laid("big", fitted(plates, size, inner(box, 40, 62, 40, 26), *CONV_ANGLES), plates, box, lines)
 
 
-def _maps(block: Block) -> list[Plate]:
+def _maps(block: ChainStation) -> list[Plate]:
     assert block.maps is not None
     name, shape = block.maps
     grid = map_grid(shape)
@@ -113,7 +113,7 @@ def _maps(block: Block) -> list[Plate]:
     return [Plate(name, "activation", prod(shape), grid, place, OUTPUTS_DOWN, HALF, DEPTH)]
 
 
-def _weights(block: Block) -> list[Plate]:
+def _weights(block: ChainStation) -> list[Plate]:
     """Return the weights, and the bias at the output edge: right of kernels, below a linear layer."""
     weight, bias = block.weight, block.bias
     assert weight is not None

@@ -85,14 +85,14 @@ class Thumbs:
         frame = subject.frame()
         with offscreen():
             side = SidePanels(subject, self.theme)
-            side.ground.shows_all = True
+            side.shared.shows_all = True
             name = next(name for name, drawer in side.drawers.items() if drawer.panel is chosen)
             boxes = arrange(WINDOW, [one for one in side.column.wanted_panels() if one.name == name]).panels
             if name not in boxes:
                 return None
             x, y, wide, high = with_air(boxes[name])
             side.place({name: (boxes[name][0] - x, boxes[name][1] - y, *boxes[name][2:])})
-            side.ground.extent = weight_extent(frame.values)
+            side.shared.extent = weight_extent(frame.values)
             size = round(wide), round(high)
             painter, sketches, ground = Painter(size), side.update(frame), self.theme.background
 

@@ -71,7 +71,7 @@ def build_in_thread(make: Callable[[], Made]) -> Future[Made]:
 
 # ---- Pictures and their places.
 
-Picture = NDArray[np.uint8]
+PixelArray = NDArray[np.uint8]
 ASPECT = 16 / 9
 """Width / height of a picture of a window."""
 USUAL = (1280.0, 720.0)
@@ -199,7 +199,7 @@ def grid_of(
     return Grid(look, (wide, high), scale, count, columns, rows, first, picture, left, top)
 
 
-def fitting(picture: Picture, size: tuple[int, int]) -> Picture:
+def fitting(picture: PixelArray, size: tuple[int, int]) -> PixelArray:
     """Return a picture resized to another width and height, averaged so that no lines are lost."""
     from PIL import Image
 
@@ -210,10 +210,10 @@ def fitting(picture: Picture, size: tuple[int, int]) -> Picture:
 class FittedPicture:
     """A picture, with a copy in the device pixels of its last box."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: PixelArray) -> None:
         self.picture = self._fitted = picture
 
-    def fitted(self, box: Box, scale: float) -> Picture:
+    def fitted(self, box: Box, scale: float) -> PixelArray:
         """Return the picture in the device pixels of a box."""
         size = max(1, round(box[2] * scale)), max(1, round(box[3] * scale))
         if self._fitted.shape[1::-1] != size:

@@ -113,7 +113,7 @@ class LiveView(Viewer):
         paced = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
         super().__init__(bench, paced, wait=wait if playing else None)
         if rehearsal is not None:
-            bench.side.ground.ahead = Forecast.from_rehearsal(rehearsal, self.worker.latest)
+            bench.side.shared.ahead = Forecast.from_rehearsal(rehearsal, self.worker.latest)
         self._compiling = not at_once
         if self._compiling:
             self.ask_run(self._compile, self._compiled, lambda error: self._compiled(math.nan))
@@ -170,7 +170,7 @@ class LiveView(Viewer):
 
     def current_frame(self) -> Frame:
         """Return the worker's last frame with the activations of the probe sample."""
-        frame, probes = self.worker.latest, self.bench.side.ground.probes
+        frame, probes = self.worker.latest, self.bench.side.shared.probes
         if self._with_rows is not None and not self.bench.fits(frame):  # the next tick rebuilds the picture for it
             return self._with_rows
         late = self._with_rows is not None and self._with_rows.units_step is not None and self.is_idle
@@ -539,7 +539,7 @@ class StoryTelling:
         try:
             return function(Moment(frame, self._source))
         except Exception as error:  # scene code: the window goes on without the sentence
-            self._view.bench.side.ground.notes.append(f"the story's {name}: {words_of(error)}")
+            self._view.bench.side.shared.notes.append(f"the story's {name}: {words_of(error)}")
             return other
 
 

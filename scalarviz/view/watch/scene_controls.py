@@ -19,7 +19,7 @@ from ..ink.boxes import LABEL
 from ..ink.sketch import Cached, Point
 from ..ink.text import measure
 from ..panels.drawer import words_of
-from ..screen.controls import Item, Row, Wish, printed, row_of
+from ..screen.controls import ControlRow, Item, Wish, printed, row_of
 from .actions import action_of
 from .playback import SPEEDS, speed_text
 
@@ -67,7 +67,7 @@ class ControlRows:
         self.troubles = set[str]()  # errors raised by functions of the scene
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)
-        self._tools = Row("tools", tuple(self._tool(*tool) for tool in TOOLS if tool[0] not in self._hidden))
+        self._tools = ControlRow("tools", tuple(self._tool(*tool) for tool in TOOLS if tool[0] not in self._hidden))
         self._own = Cached[tuple[Control, ...]]()
         self._bends: dict[str, None] = {}
         self._had: dict[str, Mapping[str, Any]] = {}  # numbers of earlier optimisers
@@ -113,13 +113,13 @@ class ControlRows:
         viewer = self._viewer
         return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
 
-    def shown(self, frame: Frame) -> list[Row]:
+    def shown(self, frame: Frame) -> list[ControlRow]:
         """Return the rows of a frame; values set by hand are shown until a frame has them."""
         now = self._viewer.clock
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
         return self.rows(self.reader(frame))
 
-    def rows(self, reader: Reader) -> list[Row]:
+    def rows(self, reader: Reader) -> list[ControlRow]:
         """Return the rows: controls that act at once, a rule, then controls that re-initialise."""
         own = {one.label: one for one in (*self._owned(reader), LAYERS) if one.label not in self._hidden}
         mine = {control.label: control for control in self._controls if control.label not in self._hidden}
@@ -137,7 +137,7 @@ class ControlRows:
         anew += self._filled([one for one in last if not isinstance(one, Layers)], reader)
         copied = self._copied(reader)
         anew += [row_of(item) for item in copied] if "seed" in self._hidden else [self._seed(reader, copied)]
-        return [*rows, *([Row("rule")] if anew else []), *anew, *self._files()]
+        return [*rows, *([ControlRow("rule")] if anew else []), *anew, *self._files()]
 
     def _owned(self, reader: Reader) -> tuple[Control, ...]:
         """Return every run's controls; rebuild them only when the set of controls or a usual value changes."""
@@ -149,9 +149,9 @@ class ControlRows:
         known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
         return self._own.get(known, lambda: own_controls(reader, tuple(self._bends), self._had))
 
-    def _filled(self, controls: Sequence[Control], reader: Reader) -> list[Row]:
+    def _filled(self, controls: Sequence[Control], reader: Reader) -> list[ControlRow]:
         """Return rows of the available controls; two short switches share a row."""
-        rows: list[Row] = []
+        rows: list[ControlRow] = []
         for item in (item for item in (self._item(one, reader) for one in controls) if item is not None):
             before = rows[-1].items if rows else ()
             if len(before) == 1 and _short(before[0]) and _short(item):
@@ -191,7 +191,7 @@ class ControlRows:
     def _key(self, label: str) -> str:
         return ", ".join(action_of(action).keys[0] for action in _KEYS.get(label, ()))
 
-    def _layers(self, control: Layers, reader: Reader) -> list[Row]:
+    def _layers(self, control: Layers, reader: Reader) -> list[ControlRow]:
         """Return the buttons for the units of each hidden layer; [] if there are too many or they are fixed."""
         now = control.value(reader)
         if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
@@ -211,7 +211,7 @@ class ControlRows:
         weights = [stage.weight.shape for stage in reader.stages if stage.weight is not None]
         ends = (printed(weights[0][1]), printed(weights[-1][0])) if weights else ("", "")
         changed = "changed layers are re-initialised"
-        return [Row("layers", tuple(items), control.label, changed, ends, None, tuple(middles))]
+        return [ControlRow("layers", tuple(items), control.label, changed, ends, None, tuple(middles))]
 
     # ---- controls that make no edit
 
@@ -240,7 +240,7 @@ class ControlRows:
         shown = "no limit" if now >= most else speed_text(now)
         return Item(control, now, self._key("pace"), shown, ticks, stops=stops)
 
-    def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
+    def _seed(self, reader: Reader, copied: Sequence[Item]) -> ControlRow:
         """Return the row with the seed of the first weights and a button for new ones; the copy button is beside it."""
         seed = seed_shown(reader.frame)
         flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed also draws the samples
@@ -251,9 +251,9 @@ class ControlRows:
 
         button = Item(Button("reseed", flag, _SEED, change=begin))
         number = Slider("seed", flag, _SEED, least=0, most=2**32, whole=True, value=lambda reader: seed, change=begin)
-        return Row("buttons", (button, *copied), "seed", printed(seed), typed=Item(number, seed))
+        return ControlRow("buttons", (button, *copied), "seed", printed(seed), typed=Item(number, seed))
 
-    def _files(self) -> list[Row]:
+    def _files(self) -> list[ControlRow]:
         """Return buttons that save and load weights, if the window can do both."""
         if action_of("open").missing(self._viewer.action_context()) or "weights" in self._hidden:
             return []
@@ -266,7 +266,7 @@ class ControlRows:
             self._viewer.send("open")
 
         buttons = (Button("save", "", _SAVE, change=save), Button("load", "", _LOAD, change=load))
-        return [Row("buttons", tuple(Item(button) for button in buttons), "weights")]
+        return [ControlRow("buttons", tuple(Item(button) for button in buttons), "weights")]
 
     def _copied(self, reader: Reader) -> list[Item]:
         """Return the button that copies the command line, if the scene has one."""

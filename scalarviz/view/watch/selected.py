@@ -90,8 +90,8 @@ class SelectedWeights:
     def _show_sample(self, number: int) -> None:
         bench = self._viewer.bench
         sample, target = bench.subject.source.sample(number)
-        if bench.side.ground.can_choose(np.size(sample)):
-            bench.side.ground.choose(sample, target)
+        if bench.side.shared.can_choose(np.size(sample)):
+            bench.side.shared.choose(sample, target)
             self._viewer.say(f"shows sample {number + 1:,}")
 
     # ---- search

@@ -262,7 +262,7 @@ class Viewer(Guest):
             self._make_room()
         self.advance(seconds)
         self.bench.bar.running = self.playback.running
-        told = self.bench.side.ground.notes
+        told = self.bench.side.shared.notes
         for line in told:
             self.tell(line)
         told.clear()

@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.core.compiler import Compiler
 from numba.core.errors import RequireLiteralValue
 
-from ..vector.emitter import Call, inline
+from ..vector.emitter import CallSite, inline
 from ..wire import LINE
 
 
@@ -38,7 +38,7 @@ _LONG = types.int64
 
 
 @inline(lambda condition, a, b: a(condition, a, a) if a == b and a in _WORD else None)
-def select(call: Call, condition: Any, a: Any, b: Any) -> Any:
+def select(call: CallSite, condition: Any, a: Any, b: Any) -> Any:
     """``a if condition else b`` as one LLVM select, which vectorises. A number is true unless it is 0."""
     flag = condition
     if call.kinds[0] == types.boolean:
@@ -50,19 +50,19 @@ def select(call: Call, condition: Any, a: Any, b: Any) -> Any:
 
 
 @inline(lambda x: (types.int32 if x == types.float32 else types.int64)(x))
-def to_bits(call: Call, x: Any) -> Any:
+def to_bits(call: CallSite, x: Any) -> Any:
     """The bits of a float as a signed integer of its width."""
     return call.b.bitcast(x, ir.IntType(_WORD[call.kinds[0]][0]))
 
 
 @inline(lambda word: {types.int32: types.float32, types.int64: types.float64}[word](word))
-def from_bits(call: Call, word: Any) -> Any:
+def from_bits(call: CallSite, word: Any) -> Any:
     """The float of the same width with these bits."""
     return call.b.bitcast(word, call.context.get_value_type(call.result))
 
 
 @inline(lambda shifted: shifted(shifted))
-def two_power(call: Call, shifted: Any) -> Any:
+def two_power(call: CallSite, shifted: Any) -> Any:
     """2**n, where `shifted` is ``n + 1.5 * 2**23`` (float32) or ``n + 1.5 * 2**52`` (float64).
 
     In that sum the low bits of the fraction are the integer n; the exponent's bits fall off at the shift.
@@ -75,7 +75,7 @@ def two_power(call: Call, shifted: Any) -> Any:
 
 @inline(lambda *given: types.void(*[_LONG] * 9))
 def call_kernel(
-    call: Call, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
+    call: CallSite, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
 ) -> None:  # fmt: skip
     """Call the kernel at `address`; everything is an int64, the first six arguments are addresses too.
 
@@ -89,13 +89,13 @@ def call_kernel(
 
 
 @inline(lambda address, like: (like if isinstance(like, types.CPointer) else types.CPointer(like.dtype))(_LONG, like))
-def row_at(call: Call, address: Any, like: Any) -> Any:
+def row_at(call: CallSite, address: Any, like: Any) -> Any:
     """The numbers at an address: a pointer of the type of `like`, or to the dtype of an array `like`."""
     return call.b.inttoptr(address, call.context.get_value_type(call.result))
 
 
 def _numbers_at(kind: Any, what: str) -> Any:
-    def numbers_at(call: Call, address: Any) -> Any:
+    def numbers_at(call: CallSite, address: Any) -> Any:
         return call.b.inttoptr(address, call.context.get_value_type(call.result))
 
     numbers_at.__doc__ = f"The {what} at an address."
@@ -107,19 +107,19 @@ doubles_at, bytes_at = _numbers_at(types.float64, "float64 numbers"), _numbers_a
 
 
 @inline(_LONG)
-def address_of(call: Call, pointer: Any) -> Any:
+def address_of(call: CallSite, pointer: Any) -> Any:
     """Where a pointer points to."""
     return call.b.ptrtoint(pointer, ir.IntType(64))
 
 
 @inline(_LONG)
-def size_of(call: Call, pointer: Any) -> Any:
+def size_of(call: CallSite, pointer: Any) -> Any:
     """Bytes of one of the numbers, whole or real, that a pointer points to."""
     return ir.Constant(ir.IntType(64), call.kinds[0].dtype.bitwidth // 8)
 
 
 @inline(lambda to, source, first: types.void(to, source, _LONG))
-def stream(call: Call, to: Any, source: Any, first: Any) -> None:
+def stream(call: CallSite, to: Any, source: Any, first: Any) -> None:
     """A cache line of numbers, ``to[first:] = source[first:]``, written past the cache; `to` begins a line there."""
     size, real = _WORD[call.kinds[0].dtype][0], call.context.get_value_type(call.kinds[0].dtype)
     line = ir.VectorType(real, LINE * 8 // size).as_pointer()
@@ -135,7 +135,7 @@ def _room(like: Any, size: Any) -> Any:
 
 
 @inline(_room)
-def stack_room(call: Call, like: Any, size: Any) -> Any:
+def stack_room(call: CallSite, like: Any, size: Any) -> Any:
     """So many bytes (a literal) on the stack, for numbers of the kind that `like` points to; there until the return."""
     with call.b.goto_entry_block():
         room = call.b.alloca(ir.ArrayType(ir.IntType(8), call.kinds[1].literal_value))
@@ -144,7 +144,7 @@ def stack_room(call: Call, like: Any, size: Any) -> Any:
 
 
 def _constant(number: int, why: str) -> Any:
-    def constant_of(call: Call, like: Any) -> Any:
+    def constant_of(call: CallSite, like: Any) -> Any:
         return call.context.get_constant(call.result, number)
 
     constant_of.__doc__ = f"{number} in the dtype that the pointer `like` points to{why}."
@@ -155,25 +155,25 @@ zero_of, one_of = _constant(0, ""), _constant(1, " (``zero_of(like) + 1`` would 
 
 
 @inline(lambda words, number: types.void(words, _LONG))
-def add_atomically(call: Call, words: Any, number: Any) -> None:
+def add_atomically(call: CallSite, words: Any, number: Any) -> None:
     """Add to the first of some int64 numbers that other threads use too."""
     call.b.atomic_rmw("add", words, number, "seq_cst")
 
 
 @inline(_LONG)
-def read_atomically(call: Call, words: Any) -> Any:
+def read_atomically(call: CallSite, words: Any) -> Any:
     """The first of some int64 numbers, as other threads have left it."""
     return call.b.load_atomic(words, "seq_cst", 8)
 
 
 @inline(lambda address: types.void(_LONG))
-def call_bare(call: Call, address: Any) -> None:
+def call_bare(call: CallSite, address: Any) -> None:
     """Call a C function without arguments."""
     kind = ir.FunctionType(ir.IntType(32), [])
     call.b.call(call.b.inttoptr(address, kind.as_pointer()), [])
 
 
 @inline(lambda number, like: like.dtype(number, like))
-def converted(call: Call, number: Any, like: Any) -> Any:
+def converted(call: CallSite, number: Any, like: Any) -> Any:
     """A whole or real number in the dtype that `like` points to, rounded to the nearest."""
     return call.context.cast(call.b, number, call.kinds[0], call.result)

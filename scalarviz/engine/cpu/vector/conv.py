@@ -18,7 +18,20 @@ from numba.core import cgutils
 
 from ..wire import HEIGHT
 from .capability import COLUMNS
-from .emitter import BYTE, TALL, TILE_COLUMNS, TILE_ROWS, WIDE, WORD, Call, Emitter, add_sums, inline, sums_tiles, tiles
+from .emitter import (
+    BYTE,
+    TALL,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    WIDE,
+    WORD,
+    CallSite,
+    Emitter,
+    add_sums,
+    inline,
+    sums_tiles,
+    tiles,
+)
 
 SIDE = 3 if WIDE == 4 else 1
 """Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""
@@ -208,7 +221,7 @@ class _Windows(Emitter):
 
 @inline(lambda space, pool, like, *n: types.void(space, pool, like, *[types.int64] * 6))
 def window_maxima(
-    call: Call, space: Any, pool: Any, like: Any, to: Any, width: Any, down: Any, runs: Any, count: Any, lane: Any
+    call: CallSite, space: Any, pool: Any, like: Any, to: Any, width: Any, down: Any, runs: Any, count: Any, lane: Any
 ) -> None:  # fmt: skip
     """The largest number of the windows `lane ..` of every run, as many as a vector holds."""
     e = _Windows(call.b, call.kinds[2], call.b.sub(width, lane))
@@ -220,7 +233,7 @@ def window_maxima(
 
 @inline(lambda space, pool, like, *n: types.void(space, pool, like, *[types.int64] * 8))
 def window_adjoints(
-    call: Call, space: Any, pool: Any, like: Any, to: Any, width: Any, down: Any, runs: Any, count: Any, lane: Any,
+    call: CallSite, space: Any, pool: Any, like: Any, to: Any, width: Any, down: Any, runs: Any, count: Any, lane: Any,
     up: Any, adding: Any,
 ) -> None:  # fmt: skip
     """The gradient of `window_maxima`: to the first operand that is the largest; a NaN to all."""

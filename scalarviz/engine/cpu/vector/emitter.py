@@ -32,7 +32,7 @@ TILE_COLUMNS = WIDE
 """Columns of a tile of weight gradients, whose sums, one a pair, are in registers too."""
 
 
-class Call(NamedTuple):
+class CallSite(NamedTuple):
     """A call while its code is written; `kinds` are numba's types of its arguments, `result` that of its result."""
 
     context: Any
@@ -53,7 +53,7 @@ def inline(signature: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]
             made = signature(*kinds)
 
             def generate(context: Any, builder: Any, called: Any, args: Any) -> Any:
-                value = write(Call(context, builder, kinds, called.return_type), *args)
+                value = write(CallSite(context, builder, kinds, called.return_type), *args)
                 return context.get_dummy_value() if value is None else value
 
             return None if made is None else (made, generate)
@@ -248,7 +248,7 @@ def tiles(names: str, write: Callable[..., None], by: str, sizes: Iterable[tuple
     """
     each, arguments, kind = list(sizes), names.split(), Parameter.POSITIONAL_OR_KEYWORD
 
-    def tile(call: Call, *given: Any) -> None:
+    def tile(call: CallSite, *given: Any) -> None:
         e, args = Emitter(call.b, call.kinds[pointers - 1]), SimpleNamespace(**dict(zip(arguments, given, strict=True)))
         number = WORD(0)
         for name in by.split():
@@ -349,6 +349,6 @@ def _interleaved(e: Emitter, a: Any, b: Any, width: int) -> Any:
 
 
 @inline(types.int64)
-def lanes_of(call: Call, like: Any) -> Any:
+def lanes_of(call: CallSite, like: Any) -> Any:
     """How many numbers of the kind that `like` points to a vector holds."""
     return WORD(VECTOR_BYTES // (call.kinds[0].dtype.bitwidth // 8))

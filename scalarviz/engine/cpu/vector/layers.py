@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 
 from ..wire import FEW, PASS
-from .emitter import BYTE, INDEX, TILE_COLUMNS, TILE_ROWS, WORD, Call, Emitter, add_sums, cases, inline, tiles
+from .emitter import BYTE, INDEX, TILE_COLUMNS, TILE_ROWS, WORD, CallSite, Emitter, add_sums, cases, inline, tiles
 
 
 def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
@@ -41,7 +41,7 @@ def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
 
 @inline(lambda room, space, pool, *n: types.void(room, space, pool, *[types.int64] * 5))
 def turn(
-    call: Call, room: Any, space: Any, pool: Any, first: Any, lane: Any, samples: Any, to: Any, step: Any
+    call: CallSite, room: Any, space: Any, pool: Any, first: Any, lane: Any, samples: Any, to: Any, step: Any
 ) -> None:  # fmt: skip
     """``room[to + s*step + j] = row[pool[first + j]][lane + s]`` for as many j as a vector holds.
 
@@ -217,8 +217,8 @@ def _converted(e: Emitter, vector: Any, source: Any) -> Any:
 
 @inline(lambda space, like, source, ids, *n: types.void(space, like, source, ids, *[types.int64] * 7))
 def transpose_tiles(
-    call: Call, space: Any, like: Any, source: Any, ids: Any, chosen: Any, start: Any, lane: Any, lanes: Any, row: Any,
-    count: Any, apart: Any,
+    call: CallSite, space: Any, like: Any, source: Any, ids: Any, chosen: Any, start: Any, lane: Any, lanes: Any,
+    row: Any, count: Any, apart: Any,
 ) -> None:  # fmt: skip
     """A vector of samples, from lane number `lane` of `lanes` on: their `count` numbers into the rows from `row` on.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ....tape import Instruction, Plan, Program
 from ...problem import Array
-from ..calls import Call, Encoded
+from ..calls import Encoded, KernelLaunch
 from ..device import Buffer, Device
 from ..machine import Machine, Shape
 from .text import whole_numbers
@@ -38,7 +38,7 @@ TABLE_WIDTH = 7
 class Task:
     """A call, and the rows that it reads and writes: of values forward, of adjoints backward."""
 
-    call: Call
+    call: KernelLaunch
     reads: frozenset[int]
     writes: frozenset[int]
 
@@ -58,7 +58,7 @@ def plain_lines(program: Program, encoded: Encoded) -> tuple[list[Task], list[Ta
     return forward, backward
 
 
-def given(call: Call) -> dict[str, int]:
+def given(call: KernelLaunch) -> dict[str, int]:
     """The whole numbers of a call by the names of the kernel's parameters."""
     found = [int(number) for number in call.arguments if not isinstance(number, str)]
     return dict(zip(whole_numbers(call.kernel), found, strict=True))
@@ -156,7 +156,7 @@ def tiled(encoded: Encoded, lines: list[Task], found: list[Layer]) -> list[Task]
     return [replace(line, call=_call(line.call, by_row, encoded.pool)) for line in lines]
 
 
-def _call(call: Call, by_row: dict[int, Layer], pool: list[int]) -> Call:
+def _call(call: KernelLaunch, by_row: dict[int, Layer], pool: list[int]) -> KernelLaunch:
     if call.kernel not in ("layer", "layer_back"):
         return call
     numbers = given(call)
@@ -164,13 +164,13 @@ def _call(call: Call, by_row: dict[int, Layer], pool: list[int]) -> Call:
     if it is None:
         return call
     if call.kernel == "layer":
-        return Call("layer_tile", 0, (it.first, it.n, it.place, it.width, it.bias, it.dst, it.outputs))
+        return KernelLaunch("layer_tile", 0, (it.first, it.n, it.place, it.width, it.bias, it.dst, it.outputs))
     rows = np.array(pool[numbers["at"] : numbers["at"] + numbers["targets"]])
     fresh = bool(rows[0] >= 0)
     whole = np.array_equal(np.where(rows < 0, -1 - rows, rows), np.arange(it.first, it.first + it.n))
     if not whole or np.any((rows >= 0) != fresh):
         return call
-    return Call("layer_tile_back", 0, (it.first, it.n, it.place, it.width, it.dst, it.outputs, int(fresh)))
+    return KernelLaunch("layer_tile_back", 0, (it.first, it.n, it.place, it.width, it.dst, it.outputs, int(fresh)))
 
 
 def table(found: list[Layer]) -> NDArray[np.int32]:

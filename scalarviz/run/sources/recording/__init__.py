@@ -9,9 +9,9 @@ Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording`
 * the steps after its frames and between them: `programs` writes and reads what makes a step, `steps` opens one
 """
 
-from ...panels.base import Picture
+from ...panels.base import PanelPicture
 from .items import About
 from .recorded import Recorded
 from .recording import Recording
 
-__all__ = ["About", "Picture", "Recorded", "Recording"]
+__all__ = ["About", "PanelPicture", "Recorded", "Recording"]

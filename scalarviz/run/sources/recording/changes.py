@@ -19,7 +19,7 @@ from ...core.history import Curve
 from ...core.setup import setup_of
 from ...edits.base import Applied
 from ...frames import coming_of
-from ...past.line import Line, Place
+from ...past.line import Line, StepOfLine
 from ...run import Run
 from ...scene.scene import Scene
 from ..watched import Watched
@@ -165,7 +165,7 @@ class RunChanges(Changes):
             found.append(self._look(x, place, owner, every, kept, instead, found))
         return found + self._stands(place.line.number, place.step if last or timeline.is_behind else None)
 
-    def _is_kept(self, place: Place, owner: Line) -> bool:
+    def _is_kept(self, place: StepOfLine, owner: Line) -> bool:
         """Return whether thinning must leave the place, because no other frame covers it."""
         if owner.number not in self._begun:
             self._begun.add(owner.number)
@@ -173,7 +173,7 @@ class RunChanges(Changes):
         line, step, edits = place
         return (edits > 0 and line.edits[edits - 1].step == step) or (step, edits) == (owner.first, owner.before)
 
-    def _past(self, place: Place, found: list[Item]) -> bool:
+    def _past(self, place: StepOfLine, found: list[Item]) -> bool:
         """Add new branches, edits and names; return whether the last edit here replaced another."""
         instead = False
         for line in sorted({way for way, _, _ in place.line.path()}, key=lambda way: way.number):
@@ -209,7 +209,7 @@ class RunChanges(Changes):
         return found
 
     def _look(
-        self, run: Run, place: Place, owner: Line, every: int, kept: bool, instead: bool, found: list[Item]
+        self, run: Run, place: StepOfLine, owner: Line, every: int, kept: bool, instead: bool, found: list[Item]
     ) -> FrameItem:
         store, training, problem, wanted = run._store, run._training, run._problem, self.wanted
         lr: Any = training.lr

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, check_source, path_text, scratch, unreadable
-from ...panels.base import Picture
+from ...panels.base import PanelPicture
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, Stat, address, clean, reading, stat_of
 from .index import Branches, Index, read_index, read_networks
 from .items import About, read_about
@@ -33,7 +33,7 @@ def image_kind(image: bytes) -> str:
     return next((kind for begins, kind in KINDS.items() if image.startswith(begins)), "")
 
 
-def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> None:
+def write_pictures(path: StrPath, pictures: Sequence[tuple[int, PanelPicture]]) -> None:
     """Put pictures into a closed recording, each with the row of its frame; InputError if the disk fails."""
     rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
     try:
@@ -43,7 +43,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
         raise InputError(f"cannot write panel pictures to {path_text(path)}: {error}") from None
 
 
-def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:
+def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[PanelPicture, ...]:
     """Return the pictures of known frames; `steps` maps a frame's id to its step. Invalid pictures are left out."""
     found = []
     with suppress(*DAMAGED):  # a damaged end: earlier pictures stay
@@ -54,7 +54,7 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
         for frame, panel, width, height, image in rows:
             sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
             if frame in steps and isinstance(panel, str) and sides and image_kind(image):
-                found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
+                found.append(PanelPicture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
     return tuple(sorted(found, key=lambda picture: (picture.panel, picture.step)))
 
 

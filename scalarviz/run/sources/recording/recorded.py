@@ -24,7 +24,7 @@ from ...core.history import Curve, read_only
 from ...core.optimizer import float16_weights
 from ...core.setup import Setup
 from ...core.tensors import Stage, Tensor
-from ...panels.base import Picture
+from ...panels.base import PanelPicture
 from .contents import Contents, closed_error, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, checked
@@ -381,7 +381,7 @@ class Recorded(Closing):
         return Numbers(self, "delta" if "deltas" in self.has else "")
 
     @property
-    def pictures(self) -> tuple[Picture, ...]:
+    def pictures(self) -> tuple[PanelPicture, ...]:
         """Pictures of panels, by panel and step."""
         frames, contents = self._contents.index.frames, self._open
         with contents.lock:
