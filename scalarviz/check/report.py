@@ -176,9 +176,9 @@ class Report:
     def text(self) -> str:
         """The whole report, line by line."""
         first, *rest = self.lines
-        told = [*rest, *([f"Looks like: {self.looks}"] if self.looks else [])]
-        told += [f"Hint: {self.hint}"] if self.hint else []
-        return "\n".join([f"{_SIGNS[self.state]} {self.title}: {first}", *(f"  {line}" for line in told)])
+        lines = [*rest, *([f"Looks like: {self.looks}"] if self.looks else [])]
+        lines += [f"Hint: {self.hint}"] if self.hint else []
+        return "\n".join([f"{_SIGNS[self.state]} {self.title}: {first}", *(f"  {line}" for line in lines)])
 
     def __bool__(self) -> bool:
         return self.passed
@@ -192,10 +192,10 @@ class Report:
         """Return the report as a box for notebooks."""
         colour = _COLOURS[self.state]
         first, *rest = self.lines
-        told = [escape(line) for line in rest]
-        told += [f"Looks like: <b>{escape(self.looks)}</b>"] if self.looks else []
-        told += [f"Hint: {escape(self.hint)}"] if self.hint else []
-        below = "".join(f'<div style="white-space:pre-wrap">{line}</div>' for line in told)
+        lines = [escape(line) for line in rest]
+        lines += [f"Looks like: <b>{escape(self.looks)}</b>"] if self.looks else []
+        lines += [f"Hint: {escape(self.hint)}"] if self.hint else []
+        below = "".join(f'<div style="white-space:pre-wrap">{line}</div>' for line in lines)
         return (
             f'<div role="status" style="border-left:4px solid {colour};padding:6px 12px;margin:4px 0;max-width:46em">'
             f'<div><span style="color:{colour};font-weight:bold">{_SIGNS[self.state]} {escape(self.title)}</span>: '
@@ -283,8 +283,8 @@ def run_check(
     try:
         with redirect_stdout(printed), _limited(title, seconds):
             found = find()
-    except CheckEnded as told:
-        found = Report(title, told.state, told.lines, told.cause)
+    except CheckEnded as ended:
+        found = Report(title, ended.state, ended.lines, ended.cause)
     said = printed.getvalue().splitlines()
     if said:  # a check calls a function hundreds of times
         print(*said[:MOST_LINES], *["..."] * (len(said) > MOST_LINES), sep="\n")

@@ -153,19 +153,21 @@ def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = 
     for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _make_graphs(cls, seed), strict=True):
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):
-            told = f"in {text}: data is {got:.4g}; expected {ours.data:.4g}."
-            return wrong_report(title, ("not yet.", told), "forward", None, "data", got, ours.data)
+            difference = f"in {text}: data is {got:.4g}; expected {ours.data:.4g}."
+            return wrong_report(title, ("not yet.", difference), "forward", None, "data", got, ours.data)
         if len(getattr(root, "parents", ())) != 2:
-            told = f"in {text}: expected the two operands in parents; got {shown(getattr(root, 'parents', None))}."
-            return wrong_report(title, ("not yet.", told), "parents", None, "parents")
+            difference = (
+                f"in {text}: expected the two operands in parents; got {shown(getattr(root, 'parents', None))}."
+            )
+            return wrong_report(title, ("not yet.", difference), "parents", None, "parents")
         if back:
             call_pupil(type(root).backward, (root,), f"in the graph {text}")
             wanted = [sum(parts) for parts in shares(ours, at)]
             for name, leaf, right in zip("abc", leaves, wanted, strict=False):
                 got = _attribute(leaf, "grad", name)
                 if not near(got, right, tolerance):
-                    told = f"in {text}: {name}.grad is {got:.4g}; expected {right:.4g}."
-                    return wrong_report(title, ("not yet.", told), "backward", None, name, got, right)
+                    difference = f"in {text}: {name}.grad is {got:.4g}; expected {right:.4g}."
+                    return wrong_report(title, ("not yet.", difference), "backward", None, name, got, right)
     return Report(title, "right", (f"right in all {COUNT} graphs.",))
 
 

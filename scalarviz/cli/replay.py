@@ -188,7 +188,7 @@ def _report(shown: Replayed, as_json: bool) -> None:
             "scene": record.about.name,
             "steps": int(record.steps[-1]),
             "frames": len(record),
-            "loss": number_of(record.frame(-1).told_loss),
+            "loss": number_of(record.frame(-1).display_loss),
             "weights": sum(tensor.size for tensor in record.tensors if not tensor.buffer),
             "engine": record.about.engine,
             "branches": len(record.branches),

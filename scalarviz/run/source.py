@@ -266,7 +266,7 @@ class Moment:
         facts = self.source.facts
         if every and self.source.can.predict and self.frame.shown_loss is None and not (facts and facts.whole):
             return self.whole_loss()
-        return self.frame.told_loss
+        return self.frame.display_loss
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike) -> float:
         """Return the loss on other data, all samples as one batch."""

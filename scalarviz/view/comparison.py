@@ -185,7 +185,7 @@ class ComparisonParts:
     def _moment(self, sketch: Sketch, box: Box, y: float, step: int, frame: Frame) -> None:
         """Draw a column's step and loss; a step other than the requested one is emphasised."""
         theme, x, right = self._bench.theme, box[0], box[0] + box[2]
-        for word, value in (("step", f"{frame.step:,}"), ("loss", loss_text(frame.told_loss))):
+        for word, value in (("step", f"{frame.step:,}"), ("loss", loss_text(frame.display_loss))):
             if x + measure(word, LABEL) + 6 + measure(value, TITLE, True) > right:
                 return
             sketch.text(x, y, word, LABEL, theme.text3)

@@ -121,23 +121,27 @@ def rendered(
         picture = wall_picture(path, size, build=build, theme=look)
         return picture, f"{runs.title}: {sentence(runs.results)}", None
     supersample = integer("render: supersample", supersample, 1, 64)
-    size, subject, told = check_size(size), subject_of(x), None
+    size, subject, micro_step = check_size(size), subject_of(x), None
     shows = quantity_of(quantity, subject.source.moments)
     with at_step(subject.source, step):
         frame = subject.frame(state=shows.state)
         if inside is not None:  # a micro-step of the step after it
-            told = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
+            micro_step = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
         elif lacks_first_gradient(subject, frame, shows.name):
             frame = with_first_gradient(frame, open_step(subject, alone=False))
     canvas = Canvas(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
     facts = subject.source.facts
     line = pace_text or ("" if facts is None else facts.engine)
-    if told is not None:
+    if micro_step is not None:
         canvas.update(line, frame=frame)
         with offscreen():
-            canvas.bench.step_drawing.show(told, animated=False)
-    picture = canvas.picture(line, frame=frame) if told is None else canvas.picture(told.headline, frame=told.frame)
-    words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=told)
+            canvas.bench.step_drawing.show(micro_step, animated=False)
+    picture = (
+        canvas.picture(line, frame=frame)
+        if micro_step is None
+        else canvas.picture(micro_step.headline, frame=micro_step.frame)
+    )
+    words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=micro_step)
     return picture, words, partial(svg_of_bench, canvas.bench, words)
 
 
@@ -390,11 +394,11 @@ def film_of_step(reel: Reel, canvas: Canvas, stopped: Callable[[], bool] = lambd
     subject, bench, end = canvas.bench.subject, canvas.bench, 0.0
     walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
     for at, seconds in enumerate(pass_seconds(walk), start=1):
-        told, end = walk.micro_step_at(at), end + seconds
+        micro_step, end = walk.micro_step_at(at), end + seconds
         with offscreen():
-            bench.step_drawing.show(told, seconds=seconds)
+            bench.step_drawing.show(micro_step, seconds=seconds)
         while reel.frames < round(end * reel.fps):
-            if not reel.add(told.headline.removeprefix("paused "), told.frame) or stopped():
+            if not reel.add(micro_step.headline.removeprefix("paused "), micro_step.frame) or stopped():
                 return
 
 

@@ -133,19 +133,19 @@ class ShortFilm:
             )
             index = followed(walk)
             for at in beats_of(walk, index):
-                told = alone(walk.micro_step_at(at, index), walk, index)
+                micro_step = alone(walk.micro_step_at(at, index), walk, index)
                 with offscreen():
-                    self._bench.step_drawing.show(told, seconds=1.0)
-                stage.beside = self._explained(walk, told, index)
-                self._hold(reel, "step", self._said(walk, told, index), stopped, told.frame)
+                    self._bench.step_drawing.show(micro_step, seconds=1.0)
+                stage.beside = self._explained(walk, micro_step, index)
+                self._hold(reel, "step", self._said(walk, micro_step, index), stopped, micro_step.frame)
         with offscreen():
             self._bench.step_drawing.show(None)
         stage.arrange(learnt=True)
 
-    def _said(self, walk: Walk, told: MicroStepView, index: int) -> str:
+    def _said(self, walk: Walk, micro_step: MicroStepView, index: int) -> str:
         """Return the caption of a beat; after a trial no weight goes back here, since the run follows."""
-        if told.phase != UPDATE or not walk.opened.trial:
-            return told.sentence.caption.text
+        if micro_step.phase != UPDATE or not walk.opened.trial:
+            return micro_step.sentence.caption.text
         one = walk.opened.update(index)
         moved = captions.update(one.before, one.after, one.gradient, None, one.why, trial=False).text
         return f"For this {noun(self._subject)} alone, {moved[:1].lower()}{moved[1:]}"
@@ -190,28 +190,28 @@ class ShortFilm:
         wide = min(width, 260.0)
         return [bench.strip.legend((x + (width - wide) / 2, y + height / 2 - 30, wide, 60.0), self._subject.frame())]
 
-    def _explained(self, walk: Walk, told: MicroStepView, index: int) -> list[Sketch]:
+    def _explained(self, walk: Walk, micro_step: MicroStepView, index: int) -> list[Sketch]:
         """Return the output with its target as two bars, from the loss on with their gap; and the equation."""
         theme, (x, y, width, height) = self._bench.theme, self.stage.rooms()[1]
         outcome, top = walk.sentences.captions.outcome_behind(index), y
         sketches = []
         if outcome is not None and walk.opened.trial:
-            sketches.append(bars(theme, (x, y, width, 118.0), *outcome, known=told.phase >= LOSS))
+            sketches.append(bars(theme, (x, y, width, 118.0), *outcome, known=micro_step.phase >= LOSS))
             top += 134.0
-        if told.phase != LOSS or outcome is None:
+        if micro_step.phase != LOSS or outcome is None:
             box = (x, top, width, max(y + height - top, beside_cubes.TALL_LINE))
-            said = told.sentence
-            formulas = said.formulas if said.short is None or len(told.rule) < 2 else (said.short,)
+            said = micro_step.sentence
+            formulas = said.formulas if said.short is None or len(micro_step.rule) < 2 else (said.short,)
             said = replace(said, caption=Caption(), meaning="", formulas=formulas)
             sketches.append(beside_cubes.sentence(box, theme, said))
-            if told.phase == FORWARD:
-                sketches.append(self._summed(walk, told, (x, y + height - 3.0)))
+            if micro_step.phase == FORWARD:
+                sketches.append(self._summed(walk, micro_step, (x, y + height - 3.0)))
         return sketches
 
-    def _summed(self, walk: Walk, told: MicroStepView, at: tuple[float, float]) -> Sketch:
+    def _summed(self, walk: Walk, micro_step: MicroStepView, at: tuple[float, float]) -> Sketch:
         """Return the sum to which a product is added, and what becomes of it, in two lines that end `at` a height."""
         sketch, theme, lines = Sketch(), self._bench.theme, list[str]()
-        product, later = walk.steps[told.position - 1], walk.steps[told.position :]
+        product, later = walk.steps[micro_step.position - 1], walk.steps[micro_step.position :]
         total = next((step for step in later if step.kind == "sum" and step.stage == product.stage), None)
         if total is not None and walk.opened.trial:
             lines.append(f"sum with the others: {digits_of(total.value, 4)}")
@@ -278,19 +278,28 @@ def beats_of(walk: Walk, index: int) -> Iterator[int]:
             yield mine[0]
 
 
-def alone(told: MicroStepView, walk: Walk, index: int) -> MicroStepView:
+def alone(micro_step: MicroStepView, walk: Walk, index: int) -> MicroStepView:
     """Return a micro-step in which one weight is lit and all others are dark."""
-    other = np.ones(len(told.frame.values), bool)
+    other = np.ones(len(micro_step.frame.values), bool)
     other[index] = False
     state = {
-        name: np.where(other, np.nan, numbers) for name, numbers in told.frame.state.items() if name == told.quantity
+        name: np.where(other, np.nan, numbers)
+        for name, numbers in micro_step.frame.state.items()
+        if name == micro_step.quantity
     }
-    values = np.where(other, walk.frame.values, told.frame.values) if told.phase == UPDATE else told.frame.values
-    frame = replace(
-        told.frame, state={**told.frame.state, **state}, values=values, computed=told.frame.computed & ~other
+    values = (
+        np.where(other, walk.frame.values, micro_step.frame.values)
+        if micro_step.phase == UPDATE
+        else micro_step.frame.values
     )
-    texts = {k: text for k, text in told.cube_texts.items() if k == index}
-    reached = {name: np.full(len(there), name == "input") for name, there in told.reached.items()}
-    deltas = {name: np.full(len(row), np.nan) for name, row in told.deltas.items()}
-    said = replace(told.sentence, index=index)  # which also outlines it beside the loss
-    return replace(told, frame=frame, cube_texts=texts, deltas=deltas, reached=reached, sentence=said)
+    frame = replace(
+        micro_step.frame,
+        state={**micro_step.frame.state, **state},
+        values=values,
+        computed=micro_step.frame.computed & ~other,
+    )
+    texts = {k: text for k, text in micro_step.cube_texts.items() if k == index}
+    reached = {name: np.full(len(there), name == "input") for name, there in micro_step.reached.items()}
+    deltas = {name: np.full(len(row), np.nan) for name, row in micro_step.deltas.items()}
+    said = replace(micro_step.sentence, index=index)  # which also outlines it beside the loss
+    return replace(micro_step, frame=frame, cube_texts=texts, deltas=deltas, reached=reached, sentence=said)

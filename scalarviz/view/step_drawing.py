@@ -255,9 +255,9 @@ class StepDrawing:
 
     def _outline_weight(self) -> Sketch:
         """Return a light edge around the cube or row of the sentence; thinner around a small cube."""
-        sketch, bench, told = Sketch(over=True), self._bench, self._shown_step.told
+        sketch, bench, outlined = Sketch(over=True), self._bench, self._shown_step.outlined
         index = self._shown_step.sentence.index
-        first, last = (index, index) if index >= 0 or not told else (int(told[-1][0]), int(told[-1][-1]))
+        first, last = (index, index) if index >= 0 or not outlined else (int(outlined[-1][0]), int(outlined[-1][-1]))
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= first - p.start < p.size), None)
         if plate is not None:
             ends = np.concatenate([self._face(plate, first), self._face(plate, last)])

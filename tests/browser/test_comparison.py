@@ -83,7 +83,7 @@ def test_each_says_its_own_step_and_loss(page, file, two, pair):
     assert "step 14" in second
     assert "its last before 20" in second
     for one, words, at in ((two[0], first, 20), (two[1], second, 14)):
-        assert f"{one.frame(one.at(at)).told_loss:.4f}" in words
+        assert f"{one.frame(one.at(at)).display_loss:.4f}" in words
     pair.to(20)
     frame = pair.frame()
     place = int(np.argmax(np.abs(frame.values)))

@@ -150,7 +150,7 @@ def test_it_holds_the_bits_that_were_recorded(page, file, memory):
         table = np.frombuffer(base64.b64decode(data), np.uint32).reshape(-1, columns)
         assert np.array_equal(table[:, :12], np.array(wanted[name], np.float32).view(np.uint32)), name
     losses = page.evaluate("scalarviz.run.loss.map(x => isNaN(x) ? null : x)")
-    assert losses == [f.told_loss for f in frames]
+    assert losses == [f.display_loss for f in frames]
 
 
 def test_keys_buttons_and_addresses(page, file):

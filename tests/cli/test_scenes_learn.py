@@ -80,5 +80,5 @@ def test_the_first_seeds_learn_it(name, flags, steps, key, compared, bound):
         scene.run.step(steps)
         assert compared(report(scene)[key], bound), (seed, report(scene))
         if name == "expression":
-            assert f" now {report(scene)[key]:.3g}." in scene.told.claim(moment_of(scene))
+            assert f" now {report(scene)[key]:.3g}." in scene.shown_story.claim(moment_of(scene))
         scene.run.close()

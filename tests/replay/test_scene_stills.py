@@ -39,7 +39,7 @@ def test_of_a_scene_that_tells_the_loss_of_all_samples_a_comparison_does_too(tmp
     scene, recording = recorded("xor", {}, tmp_path, 6)
     with recording:
         wanted = scene.run.evaluate(*scene.run.samples())
-        assert recording.frame(-1).told_loss == pytest.approx(wanted, rel=1e-5) != scene.run.loss
+        assert recording.frame(-1).display_loss == pytest.approx(wanted, rel=1e-5) != scene.run.loss
         host = window(recording.compare(recording))
         host.press("End")
         assert host.words().count(f"{wanted:.4f}") == 2

@@ -218,7 +218,7 @@ def test_a_scene_says_what_it_is(path):
     with sv.load_recording(path) as recorded:
         about = recorded.about
         assert (about.name, about.input_names, about.output_names) == ("xor", ("x", "y", "z"), ("a", "b", "c"))
-        assert (about.optimizer, about.samples, about.sentence) == ("Adam", 24, scene.told.sentence)
+        assert (about.optimizer, about.samples, about.sentence) == ("Adam", 24, scene.shown_story.sentence)
         assert np.array_equal(recorded.activations["input"][1], x.astype("f4"))
 
 

@@ -19,7 +19,7 @@ def scene_of(**options):
 
 
 def claim_of(scene):
-    claim = scene.told.claim
+    claim = scene.shown_story.claim
     assert claim is not None
     return claim(moment_of(scene))
 
@@ -79,7 +79,7 @@ def test_the_error_that_is_said_is_measured(options):
 @pytest.mark.ci
 def test_digits_count_what_they_read_rightly():
     scene = digits.build(digits.Options(engine="numpy"))
-    assert "digits" in scene.told.sentence
+    assert "digits" in scene.shown_story.sentence
     scene.run.step(30)
     board = scene.panels[0]
     right = int((scene.run.predict(board.inputs).argmax(axis=1) == board.labels).sum())

@@ -135,7 +135,7 @@ class Frame:
         return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
     @property
-    def told_loss(self) -> float:
+    def display_loss(self) -> float:
         """The loss of these weights if known (recorded, or of the coming batch); else the loss of the step."""
         if self.shown_loss is not None:
             return self.shown_loss

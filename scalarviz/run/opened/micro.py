@@ -185,13 +185,13 @@ def _row_of(stage: Stage, index: int) -> int:
     return -1
 
 
-def call_told(step: MicroStep, opened: Opened) -> str:
+def shown_call(step: MicroStep, opened: Opened) -> str:
     """Return the call of a module that a micro-step shows: the last one that the loss reads."""
     names = step.stage, *step.other_calls
     return next((name for name in names[::-1] if opened.delta_sums[name].any()), step.stage)
 
 
-def weights_told(step: MicroStep, opened: Opened) -> list[Rows]:
+def shown_weights(step: MicroStep, opened: Opened) -> list[Rows]:
     """Return, module by module, the weights that make the number that a micro-step of a whole stage shows.
 
     For a backward micro-step, these are the weights of the same number on the way forward.
@@ -212,9 +212,9 @@ def weights_told(step: MicroStep, opened: Opened) -> list[Rows]:
     return [np.array([table.start + place * wide + step.column % wide])] if place < table.shape[0] else []
 
 
-def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Opened) -> int:
+def weight_to_show(step: MicroStep, forward: Sequence[MicroStep], opened: Opened) -> int:
     """Return the weight to show: the largest gradient of those that `forward` shows, or else of all."""
-    told = np.concatenate([_NONE, *(weights for one in forward for weights in weights_told(one, opened))])
+    told = np.concatenate([_NONE, *(weights for one in forward for weights in shown_weights(one, opened))])
     sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
     mine = np.isin(step.weights, told) & (sizes > 0)
     return int(step.weights[np.argmax(np.where(mine, sizes, -1.0) if mine.any() else sizes)])
@@ -227,19 +227,19 @@ def outputs_of(opened: Opened) -> NDArray[np.float64]:
     return np.array([opened.rows[name][:, 0] for name in calls] if known else [])
 
 
-def loss_told(opened: Opened) -> tuple[str, str] | None:
+def loss_texts(opened: Opened) -> tuple[str, str] | None:
     """Return the loss of one sample in symbols and with numbers; None for several samples or an unknown loss."""
     outputs = outputs_of(opened)
     return loss_of(outputs, opened.targets[:, 0], opened.loss) if len(outputs) else None
 
 
-def share_told(step: MicroStep, opened: Opened) -> str:
+def share_text(step: MicroStep, opened: Opened) -> str:
     """Return the equation of the softmax share that a forward micro-step shows, or an empty text."""
     looks = opened.attention(step.stage) if step.formula == SHARES else None
     if looks is not None:
         head, place = looks.which(SHARES, step.column)
         return share_of(looks.scores[head], place, float(looks.scores[head].max()))
-    call, loss = call_told(step, opened), loss_told(opened)
+    call, loss = shown_call(step, opened), loss_texts(opened)
     if loss is None or "ln" not in loss[0] or module_path(call) != module_path(opened.stages[-1].name):
         return ""
     sums = opened.rows[call][:, 0]
@@ -798,7 +798,7 @@ class MicroStepMaker:
     def _gradients(self, step: MicroStep, forward: Sequence[MicroStep]) -> MicroStep:
         """Return a micro-step of many gradients that shows the terms of one."""
         gradient = self.opened.gradient
-        index = weight_told(step, forward, self.opened)
+        index = weight_to_show(step, forward, self.opened)
         terms, value = self.opened.terms(index, MOST), float(gradient[index])
         if terms.count < 2:
             return step

@@ -235,7 +235,7 @@ class Opened:
             return "" if parts is None else of_samples(parts, self.divisor, float(self.gradient[index]))
         row = network.body.program.loss
         if step.phase != "loss":
-            rows = self._rows_told(step)
+            rows = self._shown_rows(step)
             place = (
                 int(step.units[0]) if step.kind in ("unit", "delta") else step.column if step.kind == "stage" else -1
             )
@@ -357,7 +357,7 @@ class Opened:
 
     def passed_on(self, step: MicroStep) -> tuple[NDArray[np.int64], Float]:
         """Return flat indices of weights, and their terms w · δ of the delta that a backward micro-step shows."""
-        row, body = int(self._rows_told(step)[step.column]), self._taken.network.body
+        row, body = int(self._shown_rows(step)[step.column]), self._taken.network.body
         while len(above := [*readers(body, row)]) == 1 and above[0].weights is None and above[0].kind != "loss":
             row = int(above[0].rows[0])
         found = [(use.weights, self._passes.adjoint_sums[use.rows]) for use in above if use.weights is not None]
@@ -374,7 +374,7 @@ class Opened:
         if step.phase == "gradients" and index >= 0 and len(uses := self._passes.uses_of(index)) == 1:
             found = [rows for rows in (uses[0].rows, uses[0].read) if rows is not None]
         elif step.phase == "backward" and step.kind == "stage" and step.column >= 0 and len(step.units):
-            found = [self._rows_told(step)[[step.column]]]
+            found = [self._shown_rows(step)[[step.column]]]
             while len(found[-1]) == 1 and found[-1][0] != network.body.program.loss:
                 above = readers(network.body, int(found[-1][0]))
                 found.append(np.array(sorted({row for use in above for row in use.rows.tolist()}), int))
@@ -383,7 +383,7 @@ class Opened:
             place for place in (network.places.place_of(rows) for rows in found if len(rows)) if place.stage in maps
         ]
 
-    def _rows_told(self, step: MicroStep) -> NDArray[np.int64]:
+    def _shown_rows(self, step: MicroStep) -> NDArray[np.int64]:
         """Return the rows of the stage call that a micro-step shows; empty if it has no stage."""
         calls = [stage for stage in self.stages if stage.name in (step.stage, *step.other_calls)]
         return self._taken.network.rows_of[self._passes.asked(calls).name] if calls else np.zeros(0, np.int64)

@@ -347,7 +347,7 @@ class Scene:
             integer("Scene: steps_a_frame", self.steps_a_frame, 1)
 
     @property
-    def told(self) -> Story:
+    def shown_story(self) -> Story:
         """The scene's story, or one that fits any run."""
         return self.story or plain_story(self.run)
 

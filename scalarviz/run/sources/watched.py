@@ -29,40 +29,40 @@ if TYPE_CHECKING:
     from .script_hooks import LayerFlow
 
 
-def step_number(told: Any) -> int:
-    """Return `told` as a step number: a whole number, or an array or tensor of one; InputError otherwise."""
-    if hasattr(told, "shape"):
+def step_number(given: Any) -> int:
+    """Return `given` as a step number: a whole number, or an array or tensor of one; InputError otherwise."""
+    if hasattr(given, "shape"):
         with suppress(TypeError, ValueError, RuntimeError):
-            told = index(told)
-    return min(integer("step", told, 0), LAST_STEP)
+            given = index(given)
+    return min(integer("step", given, 0), LAST_STEP)
 
 
-def as_number(name: str, told: Any) -> float | None:
-    """Return `told` as a float; accepts Values, and arrays and tensors of one number. None stays None."""
-    if told is None:
+def as_number(name: str, given: Any) -> float | None:
+    """Return `given` as a float; accepts Values, and arrays and tensors of one number. None stays None."""
+    if given is None:
         return None
     try:
-        if isinstance(told, str | bytes | bool):
+        if isinstance(given, str | bytes | bool):
             raise TypeError
-        bare = getattr(told, "detach", None)  # PyTorch warns about losses that are still part of a graph
-        return float(bare() if callable(bare) else told)
+        bare = getattr(given, "detach", None)  # PyTorch warns about losses that are still part of a graph
+        return float(bare() if callable(bare) else given)
     except OverflowError:
-        raise InputError(f"{name}: got {shown(told)}; allowed: a number that a float can hold") from None
+        raise InputError(f"{name}: got {shown(given)}; allowed: a number that a float can hold") from None
     except (TypeError, ValueError, RuntimeError):
-        raise TypeMismatchError(f"{name} must be one number, such as 0.5, got {type(told).__name__}") from None
+        raise TypeMismatchError(f"{name} must be one number, such as 0.5, got {type(given).__name__}") from None
 
 
-def is_pending(told: Any) -> bool:
+def is_pending(given: Any) -> bool:
     """Return whether it is one number that JAX still computes; reading it now would wait."""
-    if not callable(getattr(told, "copy_to_host_async", None)) or getattr(told, "shape", None) != ():
+    if not callable(getattr(given, "copy_to_host_async", None)) or getattr(given, "shape", None) != ():
         return False
-    return str(told.dtype).startswith(("float", "bfloat", "int", "uint"))
+    return str(given.dtype).startswith(("float", "bfloat", "int", "uint"))
 
 
-def arrived(told: Any) -> float:
+def arrived(given: Any) -> float:
     """Return the number of a pending JAX array; NaN if its memory was given away meanwhile."""
     try:
-        return float(told)
+        return float(given)
     except RuntimeError:
         return float("nan")
 
@@ -153,11 +153,11 @@ class StepCount:
         self._history.cut(step)
         self._written = min(self._written, step)
 
-    def looked(self, *, changed: bool, told: bool) -> None:
-        """Note a look: silent calls were steps if the numbers `changed`; so is a change without `told`."""
+    def looked(self, *, changed: bool, announced: bool) -> None:
+        """Note a look: silent calls were steps if the numbers `changed`; so is a change without `announced`."""
         if changed:
-            self.ahead = not (self._silent or told)
-            self.step += self._silent or (0 if told else 1)
+            self.ahead = not (self._silent or announced)
+            self.step += self._silent or (0 if announced else 1)
         self._silent = 0
 
 
@@ -419,7 +419,7 @@ class Watched(Source):
                 return last
             values = self._reader.values()
             changed = not np.array_equal(values, last.values, equal_nan=True)
-            counted.looked(changed=changed, told=counted.step != last.step)
+            counted.looked(changed=changed, announced=counted.step != last.step)
             was, now = (last.step, last.loss, last.lr), (counted.step, counted.loss, counted.lr)
             if changed or not np.array_equal(was, now, equal_nan=True):
                 self.last = self._frame(values)

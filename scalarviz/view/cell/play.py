@@ -27,7 +27,7 @@ from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
 from ..out.canvas import words_of
 from ..out.offscreen import offscreen
-from ..page.document import advances_of, constants_of, cubes_of, pose_told
+from ..page.document import advances_of, constants_of, cubes_of, pose_data
 from ..panels.drawer import newest_beyond
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
@@ -352,7 +352,7 @@ class Play:
             "look": {**colours_of(bench.theme), "shading": asdict(bench.theme.shading), "name": bench.theme.name},
             "past": newest_beyond(frame) > 0,
             "page": [short(bench.places.size), list(bench.camera.size), short(bench.window)],
-            "pose": pose_told(bench.camera, bench.layout),
+            "pose": pose_data(bench.camera, bench.layout),
             "ranges": [[one.low, one.high, one.scale] for one in slab.ranges],
             "sizing": [slab.sizing.by_value, slab.sizing.threshold],
             "tables": slab.tables.tobytes(),

@@ -13,7 +13,7 @@ from ...run.core.tensors import Stage, Tensor
 from ...run.opened import captions
 from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named
-from ...run.opened.micro import MicroStep, call_told, counted, module_path
+from ...run.opened.micro import MicroStep, counted, module_path, shown_call
 from ...run.opened.rule import PLAIN
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
@@ -114,7 +114,7 @@ class Captions:
         return "" if self._single else self._walk.batch
 
     def _stage(self, step: MicroStep) -> Stage:
-        stages, path = self._walk.stages, module_path(call_told(step, self._opened))
+        stages, path = self._walk.stages, module_path(shown_call(step, self._opened))
         return stages[path if path in stages else step.stage]
 
     def _is_output(self, stage: Stage) -> bool:
@@ -195,7 +195,7 @@ class Captions:
             if self._single and after is not None and after.kind in SLOPES and step.kind == "delta":
                 slope = float(SLOPES[after.kind](float(self._walk.frame.activations[after.name][place])))
             return captions.delta(target, step.value, summed=summed, samples=self._samples, slope=slope)
-        numbers = self._opened.means[call_told(step, self._opened)]
+        numbers = self._opened.means[shown_call(step, self._opened)]
         largest = abs(numbers[place]) >= np.abs(numbers).max() and len(numbers) > 1
         kind = "sums" if summed else "numbers"
         remark = f", the largest{' in size' if step.value < 0 else ''} of {len(numbers)} {kind}" if largest else ""

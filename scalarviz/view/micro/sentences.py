@@ -14,7 +14,7 @@ from ...run.core.tensors import Stage
 from ...run.opened.attention import BETWEEN, SHARES
 from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
 from ...run.opened.equations import added
-from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
+from ...run.opened.micro import MicroStep, counted, loss_texts, module_path, share_text, shown_call, weight_to_show
 from ...run.opened.rule import Quantity, RuleFormula, hatted
 from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
@@ -67,7 +67,7 @@ class Sentences:
             return self._of_unit(step)
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
-            if (said := loss_told(self._opened)) is not None:
+            if (said := loss_texts(self._opened)) is not None:
                 formula = _equation(self._walk.lettered(said[0]), said[1], violet=False)
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
@@ -90,7 +90,7 @@ class Sentences:
     def _of_operation(self, step: MicroStep) -> Sentence:
         """Return the line of an operation of a formula or between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._walk.named(step.words).partition(": ")
-        numbers = (share_told(step, self._opened) if step.formula == SHARES else "") or step.numbers
+        numbers = (share_text(step, self._opened) if step.formula == SHARES else "") or step.numbers
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = _equation(self._walk.named(letters), numbers, violet=back)
         if step.kind == "node" and (samples := self._opened.of_samples(step)):
@@ -111,7 +111,7 @@ class Sentences:
 
     def _place(self, step: MicroStep) -> int:
         """Return the letter of a word that a micro-step shows, from 1; 0 for none."""
-        called_at = re.findall(r"\((\d+)\)\Z", call_told(step, self._opened))
+        called_at = re.findall(r"\((\d+)\)\Z", shown_call(step, self._opened))
         return int(*called_at) if called_at else 0
 
     def _letter(self, place: int) -> str:
@@ -146,14 +146,14 @@ class Sentences:
         says = ends and len(self._follow) == stage.outputs
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
-        sizes = np.abs((self._opened.delta_sums if back else self._opened.means)[call_told(step, self._opened)])
+        sizes = np.abs((self._opened.delta_sums if back else self._opened.means)[shown_call(step, self._opened)])
         first = "the largest" + " in size" * (step.value < 0) if sizes[step.column] >= sizes.max() else "one"
         title, made = f"{self._title(stage.name)}: {said}", self._count_words(step)
         made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
         made = f"after {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         made += "; max' is 1 for the largest of a pool" * (back and "max'" in step.formula)
-        if ends and not back and (share := share_told(step, self._opened)):
+        if ends and not back and (share := share_text(step, self._opened)):
             made += f"; share = {share}"
         letters = f"{step.formula} = δ".removeprefix(" = ")
         letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
@@ -249,7 +249,7 @@ class Sentences:
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Return the line of a gradient or update: of the selected weight, or of the one that is shown."""
-        index = weight_told(step, self._walk.steps, self._opened) if selected is None else selected
+        index = weight_to_show(step, self._walk.steps, self._opened) if selected is None else selected
         known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
             moved = self._opened.follows(index)
@@ -266,10 +266,10 @@ class Sentences:
         left, sign, result = sides_of(added(parts, update.after, digits))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
         if step.phase == "gradients":  # no number of the rule is worked out yet
-            told = step if step.op and index == step.weights[step.column] else None
-            made, short = self._of_gradient(index, told), None
-            samples = "" if told is not None else self._opened.of_samples(step, index)
-            if told is not None or samples:
+            summed = step if step.op and index == step.weights[step.column] else None
+            made, short = self._of_gradient(index, summed), None
+            samples = "" if summed is not None else self._opened.of_samples(step, index)
+            if summed is not None or samples:
                 short = self._of_gradient(index)
             if samples:
                 made = _equation(made.letters, samples, violet=True)
@@ -304,16 +304,16 @@ class Sentences:
         lines = self._opened.update(index).lines
         return rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
 
-    def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
-        """Return the gradient of one weight as a product, or as a sum, whose terms `told` has."""
+    def _of_gradient(self, index: int, summed: MicroStep | None = None) -> Formula:
+        """Return the gradient of one weight as a product, or as a sum, whose terms `summed` has."""
         made, gradient = self._opened.made(index), float(self._opened.gradient[index])
         if made.terms == 1 and self._opened.trial:
             factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
             return product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
-        if told is not None:
-            known = 0.0 in told.factors  # the largest terms are listed: where one is 0, so are those left out
-            letters = self._summed(made.terms, (len(self._word) - int(np.count_nonzero(told.factors))) * known)
-            return _equation(f"{letters} δ · x = g", told.numbers, violet=True)
+        if summed is not None:
+            known = 0.0 in summed.factors  # the largest terms are listed: where one is 0, so are those left out
+            letters = self._summed(made.terms, (len(self._word) - int(np.count_nonzero(summed.factors))) * known)
+            return _equation(f"{letters} δ · x = g", summed.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
         return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)
 

@@ -127,7 +127,7 @@ class MicroStepView(OpenedStep):
     phases: tuple[Phase, ...]
     quantity: str  # the numbers that the cubes show, such as weight or gradient
     weights: NDArray[np.int64]  # flat indices of the weights that this micro-step is about
-    told: Sequence[NDArray[np.int64]]  # by module, the weights that make the number in its sentence
+    outlined: Sequence[NDArray[np.int64]]  # by module, the weights that make the number in its sentence
     reached_modules: frozenset[str]  # modules that the forward pass has reached
     layer: Stage | None  # the layer whose cubes are lit, if they are products of one row
     input_row: str  # input_row and output_row: the stages whose rows stand before and after that layer

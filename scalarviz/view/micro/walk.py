@@ -19,7 +19,7 @@ from ...run.core.tensors import Stage
 from ...run.opened.attention import SHARES
 from ...run.opened.digits import delta_column, number
 from ...run.opened.equations import DIFFERENCE
-from ...run.opened.micro import PHASES, MicroStep, module_path, weights_told
+from ...run.opened.micro import PHASES, MicroStep, module_path, shown_weights
 from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -137,7 +137,7 @@ class Walk:
         return MicroStepView(
             step=opened.step, position=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             reached_modules=frozenset(module_path(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, told=weights_told(asked, opened), stops=stops, sums=sums,
+            weights=now.weights, outlined=shown_weights(asked, opened), stops=stops, sums=sums,
             marks=self.lighting.marks(asked, sentence.index), layer=layer,
             forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
             input_row="" if layer is None else self.sources(layer)[0],

@@ -78,7 +78,7 @@ def document_of(
         "words": words_of(shown, laid, look, given),
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
-        "pose": pose_told(layout.camera, layout),
+        "pose": pose_data(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name)
                  for name in dict.fromkeys([*(one.cmap for one in QUANTITIES.values()), "activation"])},
@@ -99,7 +99,7 @@ def advances_of() -> dict[str, Any]:
     return {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]}
 
 
-def pose_told(camera: Camera, layout: Layout) -> dict[str, Any]:
+def pose_data(camera: Camera, layout: Layout) -> dict[str, Any]:
     """Return the camera pose for a layout, as ``camera.js`` takes it."""
     pose = pose_of(camera, layout.bounds.mean(axis=0))
     return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),

@@ -122,22 +122,22 @@ def numbers_of(
 ) -> tuple[dict[str, Any], dict[str, Float32]]:  # fmt: skip
     """Return steps, losses, rates and marks for JSON, and a table (frames, texels or weights) of each quantity."""
     tables: dict[str, list[Float32]] = {name: [] for name in quantities}
-    told: dict[str, Any] = {"steps": [], "loss": [], "lr": []}
+    numbers: dict[str, Any] = {"steps": [], "loss": [], "lr": []}
     marks = []
     for frame in frames:
         for name, table in tables.items():
             texels = texels_of(frame, document, name)
             table.append(texels if name == "weight" else texels[: document["parameters"]])
-        told["steps"].append(int(frame.step))
-        told["loss"].append(json_number(loss(frame)))
-        told["lr"].append(json_number(frame.lr))
+        numbers["steps"].append(int(frame.step))
+        numbers["loss"].append(json_number(loss(frame)))
+        numbers["lr"].append(json_number(frame.lr))
         marks.append(flags_of(frame, document))
     if not marks:
         raise InputError("page: the recording has no frames; record at least one step")
     every = np.stack(marks)
     every = every[:1] if (every == every[0]).all() else every
     flags = {"frames": len(every), "columns": every.shape[1], "data": text_of(deflated(every.tobytes()))}
-    return told | {"flags": flags}, {name: np.stack(table) for name, table in tables.items()}
+    return numbers | {"flags": flags}, {name: np.stack(table) for name, table in tables.items()}
 
 
 def gathered(
@@ -162,11 +162,11 @@ def gathered(
                 lines.append(written(subject, frame, *single["room"]))
             yield frame
 
-    told, tables = numbers_of(read(), document, quantities, subject.loss)
+    numbers, tables = numbers_of(read(), document, quantities, subject.loss)
     texts = list(dict.fromkeys(said))
-    told |= {"formulas": lines, "sample": own, "beside": list(beside.items()),
+    numbers |= {"formulas": lines, "sample": own, "beside": list(beside.items()),
              "said": {"texts": texts, "at": [] if len(texts) == 1 else [texts.index(one) for one in said]}}  # fmt: skip
-    return told, tables | ({"rows": np.stack(rows)} if beside else {})
+    return numbers, tables | ({"rows": np.stack(rows)} if beside else {})
 
 
 def _beside_cubes(frame: Frame, document: dict[str, Any]) -> dict[str, int]:

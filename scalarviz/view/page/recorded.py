@@ -105,22 +105,22 @@ def html_of(
                 letters.add_frame(frame)
             yield frame
 
-    told, tables = gathered(subject, read(), document, quantities, own.headlines)
+    numbers, tables = gathered(subject, read(), document, quantities, own.headlines)
     walks = walks_of(subject, source, shown, document) if record.walks else None
     seen = films(pictures, others)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown))
     head = {
-        "document": document, "upright": upright(document, laid(size=UPRIGHT)), **told,
+        "document": document, "upright": upright(document, laid(size=UPRIGHT)), **numbers,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
         **branch_marks(past), "left": abandoned_losses(past), "pictures": seen,
     }  # fmt: skip
-    head["axis"] = loss_axis(told["loss"], *(one["loss"] for one in head["left"]))
+    head["axis"] = loss_axis(numbers["loss"], *(one["loss"] for one in head["left"]))
     if lines:
-        head |= _branched(told, lines, len(shown))
+        head |= _branched(numbers, lines, len(shown))
     if letters is not None:
         head["letters"] = letters.words
     parts = {"run": dense_text(squeezed(head))}
-    parts |= {name: packed_text(table, led=_led(name, tables, told)) for name, table in tables.items()}
+    parts |= {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
     if letters is not None:
         parts["letters"] = dense_text(squeezed(letters.as_json()))
     if walks is not None:
@@ -166,13 +166,13 @@ def _story(record: Recorded, subject: Subject) -> str:
     return " ".join(filter(None, (subject.purpose or weights_text(count), cubes)))
 
 
-def _led(name: str, tables: dict[str, Float32], told: dict[str, Any]) -> Float32 | None:
+def _led(name: str, tables: dict[str, Float32], numbers: dict[str, Any]) -> Float32 | None:
     """Return the updates predicted from values and gradients, if both keep every bit; otherwise None."""
     values, gradients = tables["weight"], tables.get("gradient")
     if name != "update" or max(values.size, 0 if gradients is None else gradients.size) > EXACT:
         return None
     count = tables["update"].shape[1]
-    return led_updates(values[:, :count], gradients, told["steps"], [float(rate) for rate in told["lr"]])
+    return led_updates(values[:, :count], gradients, numbers["steps"], [float(rate) for rate in numbers["lr"]])
 
 
 def films(pictures: Sequence[PanelPicture], others: Sequence[PanelPicture]) -> list[dict[str, Any]]:
@@ -310,11 +310,11 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
     return (places, lines) if len(lines) > 1 else ([], [])
 
 
-def _branched(told: dict[str, Any], lines: list[dict[str, Any]], count: int) -> dict[str, Any]:
+def _branched(numbers: dict[str, Any], lines: list[dict[str, Any]], count: int) -> dict[str, Any]:
     """Return the data of the first `count` frames, and separately those of other branches."""
-    names, said = ("steps", "loss", "lr", "sample", "formulas"), told["said"]
-    rest = {name: told[name][count:] for name in names} | {"saidAt": said["at"][count:]}
-    first = {name: told[name][:count] for name in names} | {"said": said | {"at": said["at"][:count]}}
+    names, said = ("steps", "loss", "lr", "sample", "formulas"), numbers["said"]
+    rest = {name: numbers[name][count:] for name in names} | {"saidAt": said["at"][count:]}
+    first = {name: numbers[name][:count] for name in names} | {"said": said | {"at": said["at"][:count]}}
     return first | {"branches": {"rest": rest, "lines": lines}}
 
 
@@ -402,8 +402,8 @@ def _numbers(walk: Walk, opened: Opened, lengths: Lengths, count: int) -> Float3
     (_, inputs), *_ = lengths
     deltas = [np.full(inputs, np.nan), *(opened.delta_sums[name] for name, _ in lengths[1:])]
     with np.errstate(over="ignore"):
-        values, told = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
-        products, passed = values * told.forward_factors, values * told.backward_factors
+        values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
+        products, passed = values * micro_step.forward_factors, values * micro_step.backward_factors
         if any(len(stage.shape) == 3 for stage in walk.stages.values()):  # deltas on maps have terms of their own
             for at in range(walk.first_of(BACKWARD), walk.first_of(GRADIENTS)):
                 own = walk.micro_step_at(at).frame.state.get("passed on", passed)

@@ -298,9 +298,11 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     }  # fmt: skip
     parts = {"run": dense_text(squeezed(head)), **{name: packed_text(table) for name, table in tables.items()}}
     still, call = still_bytes(subject, last, size, look), "openComparison();"
-    told = [f"{name} at step {one.step:,}" + ("" if np.isnan(one.told_loss) else f", loss {loss_text(one.told_loss)}")
-            for name, one in zip(NAMES, last.frames, strict=True)]  # fmt: skip
-    sentence = f"{SENTENCE}: {'; '.join(told)}."
+    sides = []
+    for name, one in zip(NAMES, last.frames, strict=True):
+        loss = "" if np.isnan(one.display_loss) else f", loss {loss_text(one.display_loss)}"
+        sides.append(f"{name} at step {one.step:,}{loss}")
+    sentence = f"{SENTENCE}: {'; '.join(sides)}."
     without = [Names(subject).plain(line) for line in pair.left_out]
     left, more = [*without, ""][0], f"  \N{MIDDLE DOT}  {len(without) - 1} more" * (len(without) > 1)
     called = {f"called_{a}": name if name != a else "" for a, name in zip("ab", pair.names, strict=True)}
@@ -324,7 +326,7 @@ def _head_and_tables(
         own = sorted({place[k] for place in stands})
         places.append([own.index(place[k]) for place in stands])
         frames = (pair.frame_of(k, place) for place in own)
-        told, found = numbers_of(frames, document, known, lambda frame: frame.told_loss)
+        told, found = numbers_of(frames, document, known, lambda frame: frame.display_loss)
         both.append({"name": pair.names[k], **told})
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
     count = document["parameters"]

@@ -357,7 +357,7 @@ class LossDrawer(Drawer[LossCurve]):
         curve = frame.curve
         if facts is not None:  # each loss is drawn at the step of its weights
             other = coming_words(self.shared.subject, frame)
-            curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
+            curve = curve.of_weights(frame.step, float("nan") if other else frame.display_loss)
         noisy, label = facts is not None and not facts.whole and len(curve.step) * SHARE >= 1, self._label(frame)
         batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
         each = label if noisy and batch > 1 else ""  # single samples differ too much: they would be a grey area

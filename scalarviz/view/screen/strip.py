@@ -412,11 +412,11 @@ class StoryLines:
         """The clickable caps."""
         return [spot for sketch in self.sketches for spot in sketch.spots]
 
-    def set_text(self, told: StoryText | None) -> None:
+    def set_text(self, story: StoryText | None) -> None:
         """Show this text from the next update on; None for nothing."""
-        if told is None or self.text is None:
+        if story is None or self.text is None:
             self._pace.hurry()
-        self.text = told
+        self.text = story
 
     def update(self, places: Places, theme: Theme, *, bar: bool, free: bool) -> None:
         """Place the lines at the strip's left if it is `free`, and the caps on the line of keys.
@@ -430,9 +430,9 @@ class StoryLines:
                 keys = places.time[1] + places.time[3] - 6.0
             self.sketches = [self._sketch(self.text, places.strip, keys, places.time if bar else None, theme)]
 
-    def _sketch(self, told: StoryText, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
+    def _sketch(self, story: StoryText, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
         sketch, (left, top, width, height) = Sketch(), strip
-        plan = _plan(told, width, legend_width(width))
+        plan = _plan(story, width, legend_width(width))
         self.beside = plan.legend
         big, small, cap = plan.sizes
         room = width - (plan.legend + GAP if plan.legend else 0.0)
@@ -443,62 +443,62 @@ class StoryLines:
             top = min(top, keys - 1.53 * cap - 8.0 - high)
         air = 0.0 if bar is not None or keys is None else max(0.0, bottom - top - high - 3.0 * cap) / 2
         y = top + air + 0.69 * big
-        _headline(sketch, told, (left, y), room, plan.sizes, theme)
+        _headline(sketch, story, (left, y), room, plan.sizes, theme)
         for line in plan.lines:
             y += step
-            sketch.text(left, y, line, small, rgba(theme.text2, told.alpha))
+            sketch.text(left, y, line, small, rgba(theme.text2, story.alpha))
         if keys is not None:
             room = room if bar is None else width  # the legend ends above the bar
-            size = _cap_size(told.caps, cap, room)
+            size = _cap_size(story.caps, cap, room)
             row = y + 2.45 * cap if air else keys - 0.3 * cap
             if bar is not None:  # the line of keys is lower than a cap
                 size = min(size, 16.0)
                 row = max(row, bar[1] + bar[3] + 5.0 + 1.23 * size)
-            _key_caps(sketch, told, (left, row), left + room, size, theme)
+            _key_caps(sketch, story, (left, row), left + room, size, theme)
         return sketch
 
 
 def _headline(
-    sketch: Sketch, told: StoryText, at: tuple[float, float], room: float, sizes: tuple[int, int, int], theme: Theme
+    sketch: Sketch, story: StoryText, at: tuple[float, float], room: float, sizes: tuple[int, int, int], theme: Theme
 ) -> None:
     (x, y), (big, _, cap) = at, sizes
-    sketch.text(x, y, told.headline, big, rgba(theme.text1, told.alpha), bold=True)
-    if told.fall is None or _headline_width(told, sizes) > room:
+    sketch.text(x, y, story.headline, big, rgba(theme.text1, story.alpha), bold=True)
+    if story.fall is None or _headline_width(story, sizes) > room:
         return
-    x += measure(told.headline, big, True) + cap
-    first, last = f"loss {told.fall[0]}", told.fall[1]
-    sketch.text(x, y, first, cap, rgba(theme.text3, told.alpha))
+    x += measure(story.headline, big, True) + cap
+    first, last = f"loss {story.fall[0]}", story.fall[1]
+    sketch.text(x, y, first, cap, rgba(theme.text3, story.alpha))
     x += measure(first, cap) + 0.5 * cap
     middle = y - 0.357 * cap
-    sketch.arrow((x, middle), (x + 1.7 * cap, middle), rgba(theme.text2, told.alpha), 1.6)
-    sketch.text(x + 2.2 * cap, y, last, cap, rgba(theme.text1, told.alpha), bold=True)
+    sketch.arrow((x, middle), (x + 1.7 * cap, middle), rgba(theme.text2, story.alpha), 1.6)
+    sketch.text(x + 2.2 * cap, y, last, cap, rgba(theme.text1, story.alpha), bold=True)
 
 
-def _key_caps(sketch: Sketch, told: StoryText, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
+def _key_caps(sketch: Sketch, story: StoryText, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
     """Draw caps from left to right; what does not fit is left out, descriptions of the last caps first."""
-    (x, y), high, fill = at, 1.75 * size, rgba(mixed(theme.text3, theme.panel, 0.14), told.alpha)
+    (x, y), high, fill = at, 1.75 * size, rgba(mixed(theme.text3, theme.panel, 0.14), story.alpha)
     top = y - 0.357 * size - high / 2
-    for number, cap in enumerate(told.caps):
+    for number, cap in enumerate(story.caps):
         wide = measure(cap.key, size, True) + size
         if x + wide > end:
             return
-        edge = mixed(theme.text1, theme.flow, told.breath if number == 0 else 0.0)
-        sketch.rect(x, top, wide, high, radius=5, fill=rgba(theme.text3, told.alpha))  # its lower edge shows below
-        sketch.rect(x, top, wide, high - 1.6, radius=5, fill=rgba(theme.background, told.alpha))
-        sketch.rect(x, top, wide, high - 1.6, radius=5, fill=fill, stroke=rgba(edge, told.alpha), border=1.2)
-        ink = rgba(theme.text1, told.alpha)
+        edge = mixed(theme.text1, theme.flow, story.breath if number == 0 else 0.0)
+        sketch.rect(x, top, wide, high, radius=5, fill=rgba(theme.text3, story.alpha))  # its lower edge shows below
+        sketch.rect(x, top, wide, high - 1.6, radius=5, fill=rgba(theme.background, story.alpha))
+        sketch.rect(x, top, wide, high - 1.6, radius=5, fill=fill, stroke=rgba(edge, story.alpha), border=1.2)
+        ink = rgba(theme.text1, story.alpha)
         sketch.text(x + wide / 2, y - 0.8, cap.key, size, ink, bold=True, anchor="middle")
         sketch.spot((x, top, wide, high), cap.action or SAYS, words=f"{cap.key} {cap.does}", tip=cap.says)
         x += wide + 12
         if x + measure(cap.does, size) <= end:
-            ink = rgba(theme.text3 if number else theme.text1, told.alpha)
+            ink = rgba(theme.text3 if number else theme.text1, story.alpha)
             sketch.text(x, y - 0.8, cap.does, size, ink)
             x += measure(cap.does, size) + _APART * size / 18
         else:
             x += 6
 
 
-def _plan(told: StoryText, width: float, legend: float) -> _Plan:
+def _plan(story: StoryText, width: float, legend: float) -> _Plan:
     """Return the largest type that fits beside the legend on one line, or smaller on two; else drop the legend."""
     beside = (legend, min(SLIMMEST, legend))
     ways = [(sizes, wide, 1) for sizes in _SINGLE for wide in beside]
@@ -506,17 +506,17 @@ def _plan(told: StoryText, width: float, legend: float) -> _Plan:
     ways += [(sizes, 0.0, 2) for sizes in (*_SINGLE, *_DOUBLE)]
     for sizes, wide, most in ways:
         room = width - wide - GAP if wide else width
-        lines = wrapped(told.sentence, max(room, 1.0), sizes[1])
-        if len(lines) <= most and _headline_width(told, sizes) <= room:
+        lines = wrapped(story.sentence, max(room, 1.0), sizes[1])
+        if len(lines) <= most and _headline_width(story, sizes) <= room:
             return _Plan(sizes, lines, wide)
     return _Plan(_DOUBLE[-1], [], 0.0)
 
 
-def _headline_width(told: StoryText, sizes: tuple[int, int, int]) -> float:
-    own = measure(told.headline, sizes[0], True)
-    if told.fall is None:
+def _headline_width(story: StoryText, sizes: tuple[int, int, int]) -> float:
+    own = measure(story.headline, sizes[0], True)
+    if story.fall is None:
         return own
-    return own + 3.2 * sizes[2] + measure(f"loss {told.fall[0]}", sizes[2]) + measure(told.fall[1], sizes[2], True)
+    return own + 3.2 * sizes[2] + measure(f"loss {story.fall[0]}", sizes[2]) + measure(story.fall[1], sizes[2], True)
 
 
 def _cap_size(caps: Sequence[Cap], most: float, room: float) -> float:

@@ -79,7 +79,7 @@ class WeightsSource(Source):
         elif not np.array_equal(self._values, values, equal_nan=True):
             self._update = values - self._values
             self._values, self._edited = values, False
-            self._loop.looked(changed=True, told=False)
+            self._loop.looked(changed=True, announced=False)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -363,7 +363,7 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     sample = _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True)
     given = None if own is None else own.copy()
     rest = scene.plan, scene.whole_loss, scene.table
-    story = scene.told.headline, scene.told.sentence
+    story = scene.shown_story.headline, scene.shown_story.sentence
     return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, story=story)
 
 

@@ -382,15 +382,15 @@ class _Picture:
         pose = Pose(AZIMUTH, ELEVATION, np.zeros(3), place, UNIT, None)
         camera = camera_of(pose, size, np.concatenate([plate.corners for plate in plates]))
         anchors = np.array([np.zeros(3), 40.0 * ACROSS, 40.0 * DOWN])
-        told = [line for line in self.lines if not line.like]
+        drawn = [line for line in self.lines if not line.like]
         sheet = Blueprint(
             (),
-            tuple(caption for line in told for caption in self._captions(line)),
-            tuple(wire for line in told for wire in self._wires(line)),
+            tuple(caption for line in drawn for caption in self._captions(line)),
+            tuple(wire for line in drawn for wire in self._wires(line)),
             {},
             anchors,
             camera.project(anchors),
-            tuple(self._middle(line, k) for line in told for k in line.items if self._is_sum(k)),
+            tuple(self._middle(line, k) for line in drawn for k in line.items if self._is_sum(k)),
             notes=tuple(note for line in self.lines for note in self._notes(line)),
         )
         return replace(laid(mode, camera, plates, self.box), blueprint=sheet)
@@ -455,8 +455,8 @@ class _Picture:
             follows = line.items[place + 1 : place + 2]
             made = _shape_words(item.shape) if drawn and self.high >= 2 * WORD + 8.0 else ""
             room = line.places[follows[0]][0] - right if follows else END + 60.0
-            told = follows and self.network.items[follows[0]].operator == "output"
-            if made and made != known and not told and measure(made, LABEL) <= room - 4.0:
+            is_output = follows and self.network.items[follows[0]].operator == "output"
+            if made and made != known and not is_output and measure(made, LABEL) <= room - 4.0:
                 yield Note(made, right + 4.0, middle + 16.0, LABEL, 3)
             known = made or known
 

@@ -447,7 +447,7 @@ class StoryTelling:
     """
 
     def __init__(self, view: LiveView, scene: Scene, last: int, *, opens: bool) -> None:
-        self._view, self._story, self._source = view, scene.told, view.bench.subject.source
+        self._view, self._story, self._source = view, scene.shown_story, view.bench.subject.source
         self._first, self._last = scene.run.steps, last
         self._first_loss = view.bench.subject.loss(view.worker.latest)
         self._clock = 0.0
@@ -476,10 +476,10 @@ class StoryTelling:
         ended = self._ended(frame)
         self._tell(self._opened() or ended)
 
-    def _tell(self, told: StoryText | None) -> None:
+    def _tell(self, text: StoryText | None) -> None:
         story = self._view.bench.story
-        if told != story.text:
-            story.set_text(told)
+        if text != story.text:
+            story.set_text(text)
             self._view.refresh()
 
     def _keep_true(self, frame: Frame) -> None:
@@ -518,19 +518,19 @@ class StoryTelling:
     def _ending_text(self, frame: Frame) -> StoryText:
         losses, facts = frame.curve.loss, self._source.facts
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
-        told, first = self._view.bench.subject.loss(frame), self._first_loss
-        losses = np.append(losses, told)
+        loss, first = self._view.bench.subject.loss(frame), self._first_loss
+        losses = np.append(losses, loss)
         if self._view.bench.subject.whole_loss:
-            losses, batches = np.array([first, told]), 1
+            losses, batches = np.array([first, loss]), 1
         story = self._story
         reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
         said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
-        if not reached and not told <= DIVERGED * max(first, ROUNDING):
+        if not reached and not loss <= DIVERGED * max(first, ROUNDING):
             advice = f"The loss began at {loss_text(first)}. Try a smaller learning rate."
-            return StoryText(f"Diverged to loss {loss_text(told)}.", said or advice, self._end_caps)
+            return StoryText(f"Diverged to loss {loss_text(loss)}.", said or advice, self._end_caps)
         if not reached:
-            return StoryText(f"Stopped at loss {loss_text(told)}.", said, self._end_caps)
-        return StoryText("Learnt.", said, self._end_caps, (loss_text(first), loss_text(told)))
+            return StoryText(f"Stopped at loss {loss_text(loss)}.", said, self._end_caps)
+        return StoryText("Learnt.", said, self._end_caps, (loss_text(first), loss_text(loss)))
 
     def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:
         """Return what a function of the story says about the frame; `other` if there is none or if it raises."""

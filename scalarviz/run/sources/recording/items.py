@@ -88,7 +88,7 @@ def about_of(subject: Run | Scene) -> About:
     if isinstance(subject, Scene):
         known |= {name: getattr(subject, name) for name in ("whole_loss", "steps_a_frame", "plan")}
         known |= {name: _names(getattr(subject, name)) for name in ("input_names", "output_names", "notes", "hide")}
-        known |= {name: getattr(subject.told, name) for name in ("headline", "sentence")}
+        known |= {name: getattr(subject.shown_story, name) for name in ("headline", "sentence")}
         known["name"] = clean(subject.name, LONGEST_NAME)
         known["speaks_of"] = tuple(sorted({panel.speaks_of for panel in subject.panels} - {""}))
         if subject.probe is not None:
