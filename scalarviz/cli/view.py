@@ -12,7 +12,7 @@ from ..errors import InputError, listing
 from ..io import check_target, save_picture
 from ..io.atomic import check_source
 from ..io.pictures import FORMATS
-from ..run.sources.recording.file import clean
+from ..run.sources.recording.tables import clean
 from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED

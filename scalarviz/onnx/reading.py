@@ -3,12 +3,9 @@
 A file may come from anyone. So its size, the number of its entries, its names, shapes and references are
 checked before they are used, and no file outside its folder is opened.
 
-Two bytes of a file can be an empty node, which takes a hundred times as much memory. So the bytes are
-scanned before protobuf makes objects of them. The format is a row of fields, each with a number, a kind and a
-length; a message is a field that holds such a row.
-
-A node that calls a function of the file is replaced by the nodes of the function. Nodes are sorted, each after all
-that it needs; nodes that are already sorted keep their order.
+The bytes are checked by `scan` before protobuf makes objects of them; `functions` replaces each
+call of a function by the nodes of the function. Nodes are sorted, each after all that it needs; nodes that are already
+sorted keep their order.
 """
 
 from __future__ import annotations
@@ -16,12 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from math import prod
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,21 +24,13 @@ from ..arguments import first_of
 from ..checks import check_memory
 from ..errors import FileFormatError, InputError, MissingDependencyError, shown
 from ..io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
+from .functions import STANDARD, inlined
 from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Outside, Port, array_of, dtype_of, kinds, merged, note
+from .scan import MOST_NODES, check_entries
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: protobuf reads no more. Weights may lie in other files of any size."""
 
-MOST_NODES = 200_000
-"""Of one file. The largest language models have about 50,000."""
-
-MOST_FIELDS = 2_000_000
-"""Of one file: each side of a shape and each name of an operand counts. Two bytes may become 200 in memory."""
-
-MOST_DEEP = 64
-"""Depth of nested messages; a valid file has eight levels."""
-LARGEST_BODIES = 1 << 28
-"""Bytes after functions are expanded: each call repeats the function's body."""
 FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
           "strings": "STRINGS", "tensors": "TENSORS"}  # fmt: skip
 CONSTANTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
@@ -104,209 +91,6 @@ def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
             made.flags.writeable = False
             return made
     raise FileFormatError(f"{where} needs one value, not sparse; got attributes {shown(list(attributes))}")
-
-
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-COUNTED = {"AttributeProto": ("ints", "floats"), "TensorProto": ("dims",)}
-"""Rows of numbers that become large Python objects; other rows become arrays."""
-
-
-class Kind(NamedTuple):
-    """The layout of a message: inner messages by field number, counted rows, and the field number of nodes."""
-
-    messages: dict[int, Kind]
-    rows: frozenset[int]
-    nodes: int
-
-
-def check_entries(encoded: bytes, where: str) -> None:
-    """Refuse encoded models with too many nodes or entries, too deep nesting, or a broken structure."""
-    nodes = fields = 0
-    kind, end = _model(), len(encoded)
-    outer: list[tuple[Kind, int]] = []
-    at = 0
-    try:
-        while True:
-            while at == end:
-                if not outer:
-                    return
-                kind, end = outer.pop()
-            key, at = _varint(encoded, at)
-            number, form = key >> 3, key & 7
-            fields += 1
-            if form == BYTES:
-                size, at = _varint(encoded, at)
-                inner = kind.messages.get(number)
-                if number in kind.rows:
-                    fields += size
-                nodes += number == kind.nodes
-                if inner is None:
-                    at += size
-                else:
-                    outer.append((kind, end))
-                    kind, end = inner, at + size
-            elif form == VARINT:
-                _, at = _varint(encoded, at)
-            else:
-                at += {FIXED64: 8, FIXED32: 4}[form]
-            inside = outer[-1][1] if outer else len(encoded)
-            if at > end or end > inside or len(outer) > MOST_DEEP:
-                raise IndexError
-            if nodes > MOST_NODES or fields > MOST_FIELDS:
-                what = f"{MOST_NODES:,} nodes" if nodes > MOST_NODES else f"{MOST_FIELDS:,} entries"
-                raise FileFormatError(f"{where} is too large: it has more than {what}")
-    except (IndexError, KeyError):  # a length beyond the end, or an unknown kind
-        raise FileFormatError(f"{where} is not an ONNX file, or is damaged; export the network again") from None
-
-
-def _varint(encoded: bytes, at: int) -> tuple[int, int]:
-    """Return a number with seven bits per byte, and the position after it."""
-    byte = encoded[at]
-    if byte < 0x80:
-        return byte, at + 1
-    found, shift = byte & 0x7F, 7
-    while byte >= 0x80:
-        at += 1
-        byte = encoded[at]
-        found |= (byte & 0x7F) << shift
-        shift += 7
-        if shift > 70:
-            raise IndexError
-    return found, at + 1
-
-
-@cache
-def _model() -> Kind:
-    from onnx import ModelProto
-
-    return _described(ModelProto.DESCRIPTOR, {})
-
-
-def _described(described: Any, known: dict[str, Kind]) -> Kind:
-    """Return the layout of a message; messages may contain their own kind."""
-    if described.full_name not in known:
-        rows = COUNTED.get(described.name, ())
-        names = {field.name: field.number for field in described.fields}
-        nodes = names["node"] if described.name == "GraphProto" else 0
-        known[described.full_name] = kind = Kind({}, frozenset(names[row] for row in rows), nodes)
-        kind.messages.update({f.number: _described(f.message_type, known) for f in described.fields if f.message_type})
-    return known[described.full_name]
-
-
-Key = tuple[str, str, str]
-"""Domain, name and variant of a function."""
-STANDARD = ("", "ai.onnx")
-
-
-def inlined(model: Any, where: str) -> Any:
-    """Return the graph of a model, or an object with its fields, with function calls replaced by the functions' nodes.
-
-    Refused are recursive functions, too many nodes, calls that do not fit, and functions of another opset.
-    """
-    said = model.graph
-    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
-    if not any(_key(node) in functions for node in said.node):
-        return said
-    if len(functions) < len(model.functions):
-        raise FileFormatError(f"{where} has two functions with the same name; export the file again")
-    bodies = _Bodies(functions, model, where)
-    nodes, size = bodies.sums(said.node, ())
-    if nodes > MOST_NODES or size > LARGEST_BODIES:
-        raise FileFormatError(
-            f"{where}: the functions expand to {nodes:,} nodes and {size:,} bytes; allowed: {MOST_NODES:,} nodes "
-            f"and {LARGEST_BODIES:,} bytes"
-        )
-    found = [inner for node in said.node for inner in bodies.of(node)]
-    return SimpleNamespace(node=found, input=said.input, output=said.output, initializer=said.initializer,
-                           sparse_initializer=said.sparse_initializer)  # fmt: skip
-
-
-def _key(node: Any) -> Key:
-    return node.domain, node.op_type, node.overload
-
-
-class _Bodies:
-    """Expands calls of functions."""
-
-    def __init__(self, functions: dict[Key, Any], model: Any, where: str) -> None:
-        self.functions, self.where = functions, where
-        self.opsets = {one.version for one in model.opset_import if one.domain in STANDARD}
-        self.known: dict[Key, tuple[int, int]] = {}
-        self.taken: set[str] = set()
-
-    def sums(self, nodes: Sequence[Any], within: tuple[Key, ...]) -> tuple[int, int]:
-        """Return the number of nodes after expansion, and their bytes."""
-        count = size = 0
-        for node in nodes:
-            key = _key(node)
-            if key not in self.functions:
-                count, size = count + 1, size + node.ByteSize()
-                continue
-            if key in within or len(within) > MOST_DEEP:
-                said = "calls itself" if key in within else f"nests calls more than {MOST_DEEP} levels deep"
-                raise FileFormatError(f"{self.where}: function {shown(key[1])} {said}; export the file again")
-            if key not in self.known:
-                self._check(self.functions[key])
-                self.known[key] = self.sums(self.functions[key].node, (*within, key))
-            count, size = count + self.known[key][0], size + self.known[key][1]
-        return count, size
-
-    def _check(self, function: Any) -> None:
-        versions = {one.version for one in function.opset_import if one.domain in STANDARD}
-        if versions - self.opsets:
-            raise FileFormatError(
-                f"{self.where}: function {shown(function.name)} has opset {sorted(versions)}, but the file has "
-                f"{sorted(self.opsets)}; export with one opset"
-            )
-
-    def of(self, node: Any) -> Iterator[Any]:
-        """Yield the node itself, or the nodes of the function that it calls."""
-        function = self.functions.get(_key(node))
-        if function is None:
-            yield node
-            return
-        own = f"{node.name or node.op_type}/"
-        while own in self.taken:
-            own = f"{own[:-1]}_/"
-        self.taken.add(own)
-        for inner in self._body(function, node, own):
-            yield from self.of(inner)
-
-    def _body(self, function: Any, call: Any, own: str) -> Iterator[Any]:
-        """Yield the nodes of a function, with the tensors and attributes of a call."""
-        what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
-        for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
-            if len(given) > len(formal):
-                raise FileFormatError(f"{what} with {len(given)} {kind}, not {len(formal)}; export the file again")
-        names = dict.fromkeys(function.input, "")
-        names |= dict(zip(function.input, call.input, strict=False))
-        for formal, given in zip(function.output, call.output, strict=False):
-            if given:
-                if names.get(formal):
-                    raise FileFormatError(f"{what}, whose output {shown(formal)} is an input, too; export again")
-                names[formal] = given
-        attributes = {given.name: given for given in (*function.attribute_proto, *call.attribute)}
-        for number, inner in enumerate(function.node):
-            made = type(inner)()
-            made.CopyFrom(inner)
-            made.name = f"{own}{inner.name or f'{inner.op_type}_{number}'}"
-            for side, old in ((made.input, inner.input), (made.output, inner.output)):
-                del side[:]
-                side.extend(names.get(name, f"{own}{name}") if name else "" for name in old)
-            _set_attributes(made, inner, attributes)
-            yield made
-
-
-def _set_attributes(made: Any, inner: Any, attributes: dict[str, Any]) -> None:
-    """Copy the attributes of a function's node; references take the call's attribute, or are left out."""
-    del made.attribute[:]
-    for given in inner.attribute:
-        if not given.ref_attr_name:
-            made.attribute.add().CopyFrom(given)
-        elif given.ref_attr_name in attributes:
-            one = made.attribute.add()
-            one.CopyFrom(attributes[given.ref_attr_name])
-            one.name = given.name
 
 
 SHOWN = 5

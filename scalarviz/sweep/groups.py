@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contexts import Closing
 from ..io.atomic import StrPath, write_bytes
-from ..run.sources.recording.file import clean
+from ..run.sources.recording.tables import clean
 from .result import Result
 
 if TYPE_CHECKING:

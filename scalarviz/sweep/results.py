@@ -22,7 +22,7 @@ from ..checks import integer
 from ..errors import FileFormatError, InputError, shown
 from ..io.atomic import StrPath, check_target, path_text, replacing
 from ..io.weights import OURS
-from ..run.sources.recording import file as recorded
+from ..run.sources.recording import file, tables
 from ..run.sources.recording.contents import OpenDatabase
 from ..run.state import KEY
 from .groups import StoredResults
@@ -97,7 +97,7 @@ ENDING = ".svs"
 VERSION = 1
 
 TABLES = {
-    "meta": recorded.TABLES["meta"],
+    "meta": tables.TABLES["meta"],
     "result": (
         "CREATE TABLE result (number INTEGER PRIMARY KEY, options TEXT NOT NULL, seed TEXT NOT NULL, "
         "state TEXT NOT NULL, steps INTEGER NOT NULL, loss REAL, metrics TEXT NOT NULL, reached INTEGER, "
@@ -116,7 +116,7 @@ TABLES = {
   ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is NaN.
 * ``weights``: weights at the end under step -1, keyframes under their steps. Step -2 has the optimiser's arrays, with
   its settings in their metadata, if training on needs them.
-* ``checksum``: of the other columns, in order, see :mod:`scalarviz.run.sources.recording.file`.
+* ``checksum``: of the other columns, in order, see :mod:`scalarviz.run.sources.recording.tables`.
 """
 
 AT_THE_END = -1
@@ -124,7 +124,7 @@ AT_THE_END = -1
 OF_OPTIMIZER = -2
 """Step number of the optimiser's arrays at the end."""
 
-RESULTS = recorded.Format(
+RESULTS = tables.Format(
     "file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, TABLES
 )
 
@@ -140,24 +140,24 @@ LONGEST_ERROR = 1000
 _WHOLE = 1 << 53
 
 
-def row_of(result: Result) -> tuple[recorded.Cell, ...]:
+def row_of(result: Result) -> tuple[tables.Cell, ...]:
     """Return the row of a result for the table ``result``, its checksum last."""
     metrics = {name: None if math.isnan(number) else number for name, number in result.metrics.items()}
-    row: tuple[recorded.Cell, ...] = (
+    row: tuple[tables.Cell, ...] = (
         result.number, json.dumps(result.options), str(result.seed), result.state, result.steps,
         None if math.isnan(result.loss) else float(result.loss), json.dumps(metrics),
         None if result.reached is None else int(result.reached),
-        np.ascontiguousarray(result.curve, "<f8").tobytes(), float(result.seconds), recorded.clean(result.processor),
-        result.tries, recorded.clean(result.error, LONGEST_ERROR),
+        np.ascontiguousarray(result.curve, "<f8").tobytes(), float(result.seconds), tables.clean(result.processor),
+        result.tries, tables.clean(result.error, LONGEST_ERROR),
     )  # fmt: skip
-    return (*row, recorded.checksum(row))
+    return (*row, tables.checksum(row))
 
 
 def read_row(row: tuple[Any, ...]) -> Result:
     """Return the result of a row, without its weights; FileFormatError if the row is damaged."""
     *cells, said = row
     try:
-        if recorded.checksum(cells) != said:
+        if tables.checksum(cells) != said:
             raise FileFormatError("its checksum does not match")
         return _read(*cells)
     except FileFormatError:
@@ -182,8 +182,8 @@ def _read(
     return Result(
         number, labels, int(seed), next(s for s in STATES if s == state), steps, _number(loss),
         {name: _number(value) for name, value in told.items()}, None if reached is None else bool(reached),
-        points.astype(np.float64), seconds=float(seconds), processor=recorded.clean(processor), tries=tries,
-        error=recorded.clean(error, LONGEST_ERROR),
+        points.astype(np.float64), seconds=float(seconds), processor=tables.clean(processor), tries=tries,
+        error=tables.clean(error, LONGEST_ERROR),
     )  # fmt: skip
 
 
@@ -191,15 +191,15 @@ def _number(said: float | None) -> float:
     return math.nan if said is None else float(said)
 
 
-def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tuple[recorded.Cell, ...]:
+def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tuple[tables.Cell, ...]:
     """Return a row of the table ``weights``; `said` goes into the metadata."""
     from safetensors.numpy import save
 
     # safetensors stores the buffer as it lies: one that is not contiguous would come back with other numbers
     whole = {name: np.asarray(a, order="C") for name, a in tensors.items()}
     beside = {ORDER: json.dumps(list(tensors)), **({KEY: said} if said else {})}
-    row: tuple[recorded.Cell, ...] = (number, step, save(whole, beside))
-    return (*row, recorded.checksum(row))
+    row: tuple[tables.Cell, ...] = (number, step, save(whole, beside))
+    return (*row, tables.checksum(row))
 
 
 def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -211,14 +211,14 @@ def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
     try:
         return _in_order(load(row[2]), _beside(row[2]).get(ORDER, "[]"))
     except Exception as error:  # bytes of any kind; the package has errors of its own
-        raise FileFormatError(f"the weights cannot be read: {recorded.clean(str(error), 200)}") from None
+        raise FileFormatError(f"the weights cannot be read: {tables.clean(str(error), 200)}") from None
 
 
 def sound(row: tuple[Any, ...]) -> bool:
     """Return whether a row of the table ``weights`` matches its checksum."""
     *cells, said = row
     try:
-        return bool(recorded.checksum(cells) == said)
+        return bool(tables.checksum(cells) == said)
     except Exception:  # cells of any kind
         return False
 
@@ -317,7 +317,7 @@ class Results(StoredResults):
         """True if a sweep of this machine writes it now."""
         with self._catching_errors():
             found = self._fetch_all("SELECT value FROM meta WHERE name = 'writer'")
-        return bool(found) and recorded.is_written(str(found[0][0]))
+        return bool(found) and file.is_written(str(found[0][0]))
 
     def weights(self, number: int) -> dict[str, Any]:
         """Return the weights of a run at its end, by name; empty for a failed or missing run.
@@ -391,7 +391,7 @@ class Results(StoredResults):
         """Turn errors of SQLite into FileFormatError with the file's name."""
         try:
             yield
-        except recorded.DAMAGED as error:
+        except tables.DAMAGED as error:
             raise FileFormatError(f"{path_text(self.path)} is damaged: {error}") from None
         except FileFormatError as error:
             raise FileFormatError(f"{path_text(self.path)}: {error}") from None
@@ -439,7 +439,7 @@ class ResultsFile:
         with self._catching_errors():
             self._database = sqlite3.connect(target, isolation_level=None, check_same_thread=False, timeout=_WAIT)
         try:
-            self.path, self._file = target, recorded.FileUse(target)
+            self.path, self._file = target, file.FileUse(target)
             self._claim_file()
             with Results(target) as there:
                 self.missing = sorted({*there.missing(), *there.torn()})
@@ -452,7 +452,7 @@ class ResultsFile:
         with self._catching_errors():
             self._database.execute("BEGIN IMMEDIATE")
             found = self._database.execute("SELECT value FROM meta WHERE name = 'writer'").fetchone()
-            if found is not None and recorded.is_written(str(found[0])):
+            if found is not None and file.is_written(str(found[0])):
                 self._database.execute("ROLLBACK")
                 raise InputError(
                     f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
@@ -460,13 +460,13 @@ class ResultsFile:
                 )
             # the file's former log must not be taken for a new one
             self._database.execute("DELETE FROM meta WHERE name = 'log'")
-            values = {"writer": recorded.signed(), "about": written(self.about)}
+            values = {"writer": file.signed(), "about": written(self.about)}
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
             self._database.execute("COMMIT")
             self._database.execute("PRAGMA journal_mode = WAL").fetchone()
             self._database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing
             self._database.execute(f"PRAGMA journal_size_limit = {_LOG}")
-            recorded.begin(self._database, self._file.path)
+            file.begin(self._database, self._file.path)
 
     def add(self, result: Result) -> None:
         """Write a result in place of an earlier one of its run. InputError: the disk is full, or the file is gone."""
@@ -483,7 +483,7 @@ class ResultsFile:
             if result.rule:
                 self._put(weights_row(result.number, OF_OPTIMIZER, result.optimizer, result.rule))
 
-    def _put(self, row: tuple[recorded.Cell, ...]) -> None:
+    def _put(self, row: tuple[tables.Cell, ...]) -> None:
         self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
 
     @contextmanager
@@ -496,7 +496,7 @@ class ResultsFile:
 
     def close(self) -> None:
         """Merge the log into the file; another sweep may continue it."""
-        recorded.finish(self._database, self._file)
+        file.finish(self._database, self._file)
 
 
 def check_results(path: StrPath) -> Path:
@@ -506,7 +506,7 @@ def check_results(path: StrPath) -> Path:
         raise InputError(
             f"{path_text(path)}: the file of results must end in {ENDING}; try {target.stem or 'runs'}{ENDING}"
         )
-    recorded.check_length(target, path)
+    file.check_length(target, path)
     return target.absolute()  # the program may change its folder
 
 

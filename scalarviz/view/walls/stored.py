@@ -22,7 +22,7 @@ from ...run.panels import Histogram
 from ...run.source import Abilities
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
-from ...run.sources.recording.file import distinct
+from ...run.sources.recording.tables import distinct
 from ..page.recording import names_of
 from ..shown.subject import Float, Subject, pair_subject
 from ..shown.subject import tensors_of as tensors_of_arrays

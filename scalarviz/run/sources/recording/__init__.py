@@ -1,6 +1,7 @@
 """Recordings: record a run while it trains, in one file that plays back without it.
 
-Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
+Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `tables` has the form of the
+file, `file` makes one and opens it.
 
 * writing: `changes` finds what is new in a run and makes `items` of it (`About` describes the run); `recording` has
   the thread that writes them

@@ -23,7 +23,6 @@ from ...past.line import Line, StepOfLine
 from ...run import Run
 from ...scene.scene import Scene
 from ..watched import Watched
-from .file import LONGEST_NAME, Cell, clean
 from .items import (
     OVERHEAD,
     About,
@@ -41,6 +40,7 @@ from .items import (
     tensor_rows,
 )  # fmt: skip
 from .programs import StepParts
+from .tables import LONGEST_NAME, Cell, clean
 
 if TYPE_CHECKING:
     from ...callbacks import Recorder

@@ -16,10 +16,11 @@ from types import MappingProxyType
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, check_source, path_text, scratch, unreadable
 from ...panels.base import PanelPicture
-from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, Stat, address, clean, reading, stat_of
+from .file import FileUse, Stat, address, reading, stat_of
 from .index import Branches, Index, read_index, read_networks
 from .items import About, read_about
 from .programs import Rules
+from .tables import DAMAGED, LONGEST_NAME, RECORDING, Format, clean
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20

@@ -22,8 +22,18 @@ from ...core.history import NO_CURVE, Curve, read_only
 from ...core.tensors import Role, Stage, Tensor
 from ...edits import Applied, Call, Edit, read_edit
 from ...past.line import Twig
-from .file import DAMAGED, LONGEST_EDIT, LONGEST_NAME, MOST_FRAMES, MOST_NUMBERS, MOST_TENSORS, SUMMED, checksum, clean
 from .items import marked, weights_of
+from .tables import (
+    DAMAGED,
+    LONGEST_EDIT,
+    LONGEST_NAME,
+    MOST_FRAMES,
+    MOST_NUMBERS,
+    MOST_TENSORS,
+    SUMMED,
+    checksum,
+    clean,
+)
 
 MOST_SIDES = 16
 MOST_OUTPUTS = 1 << 22

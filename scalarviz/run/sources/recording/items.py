@@ -27,7 +27,7 @@ from ...run import Run
 from ...scene.scene import Plan, Scene
 from ...source import RunSource
 from ..watched import Watched
-from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean, distinct
+from .tables import LONGEST_EDIT, LONGEST_NAME, Cell, clean, distinct
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

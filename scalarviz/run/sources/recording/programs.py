@@ -40,9 +40,9 @@ from ...frames import RuleOfStep
 from ...opened.network import Network
 from ...run import Run
 from ...validation import limited_rule
-from .file import DAMAGED, Cell
 from .index import Shapes, read_stages
 from .items import Item, Moment, Put, put, stage_rows
+from .tables import DAMAGED, Cell
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -26,10 +26,11 @@ from ...core.setup import Setup
 from ...core.tensors import Stage, Tensor
 from ...panels.base import PanelPicture
 from .contents import Contents, closed_error, read_pictures
-from .file import DAMAGED, LONGEST_NAME, clean, is_written
+from .file import is_written
 from .index import PARTS, Shapes, checked
 from .items import About, flags_of, marked
 from .programs import Rules
+from .tables import DAMAGED, LONGEST_NAME, clean
 
 _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
 

@@ -33,10 +33,11 @@ from ...run import Run
 from ...scene.scene import Scene
 from ..watched import Watched
 from .changes import changes_of
-from .file import SUMMED, Cell, FileUse, address, check_apart, checksum, create, finish, keep_open, signed
+from .file import FileUse, address, check_apart, create, finish, keep_open, signed
 from .items import FrameItem, Item, Outside, Passed, Put, bits, blob, marked, number, weights_of, written
 from .programs import DATA_LIMIT
 from .recorded import Recorded
+from .tables import SUMMED, Cell, checksum
 
 
 class Deltas:
