@@ -117,6 +117,8 @@ def test_hostile_names_stay_words(page, tmp_path):
         if one is other:
             assert " ".join(EVIL.replace("\u2028", "").split()) in page.locator("#story").inner_text()
             assert page.locator("#story *").count() == 0
+            described = page.locator("meta[name=description]").get_attribute("content")
+            assert described.startswith(EVIL.replace("\u2028", ""))
         else:
             assert EVIL.partition("\u2028")[0] in said(page, "head-a")
 

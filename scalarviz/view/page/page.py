@@ -64,6 +64,7 @@ def shell(
     name = html.escape(title)
     return Template(read("page.html")).substitute(
         theme=theme, policy=policy, title=name, style=style, still=image, sentence=html.escape(sentence),
+        description=html.escape(_clean(story or sentence)),
         app=Template(read(f"{app}.html")).substitute(
             {key: html.escape(_clean(word)) for key, word in {"title": title, "story": story, **(words or {})}.items()}
         ),
