@@ -91,6 +91,11 @@ def test_a_pressed_arrow_answers_and_wrong_answers_are_counted(hall):
         assert "press . for the next question" in hand.words()
         hand.key(".")
         assert asked(hand)[1] == UPDATE
+        hand.do("toggle_help")  # covers the question
+        hand.key("Down")
+        assert (hand.run.lr, hand.view.micro.predictions.score) == (rate, "0 of 1")
+        hand.do("escape")
+        assert asked(hand)[1] == UPDATE
         hand.key(",")  # leaves it without an answer
         assert asked(hand) is None
         hand.do("predict")

@@ -199,17 +199,19 @@ class MicroSteps:
         self.predictions.question = question
         return True
 
-    def answer(self, *, rises: bool) -> bool:
-        """Answer the open question, and show what happens; return whether questions are on."""
+    @property
+    def asks(self) -> bool:
+        """Whether questions are on, inside a step: then Up and Down are answers."""
+        return self.predictions.on and self.walk is not None
+
+    def answer(self, *, rises: bool) -> None:
+        """Answer the open question, and show what happens; without one, say how to get the next."""
         question = self.predictions.question
-        if not self.predictions.on or self.walk is None:
-            return False
-        if question is None:  # a second press must not change the learning rate
+        if question is None or self.walk is None:
             self._view.say("press . for the next question")
-            return True
+            return
         verdict = self.predictions.judge(rises)
         self._show(question.at, instead=judged(self.walk.micro_step_at(question.at, question.about), verdict))
-        return True
 
     def _clicked(self, what: str, number: int) -> None:
         """Handle a click on the ribbon, the switch, an arrow, or the button of predictions."""

@@ -369,9 +369,11 @@ class Viewer(Guest):
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
         """Return whether the controls, a number being typed or a panel takes the key."""
-        if self.bench.interaction.help:
-            return False
-        if pressed in ("Up", "Down") and self.micro.answer(rises=pressed == "Up"):
+        answers = pressed in ("Up", "Down") and self.micro.asks
+        if self.bench.interaction.help:  # the list of keys covers the question
+            return answers
+        if answers:
+            self.micro.answer(rises=pressed == "Up")
             return True
         controls = self.controls is not None and self.controls.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
