@@ -84,9 +84,11 @@ def written(problem: Problem, graph: Graph) -> dict[str, Any]:
     if len(groups) > 1:
         group_of = np.full(graph.tape.n_parameters, -1)
         group_of[places_of(optimizer, graph.tape)] = optimizer.group_of
-        runs = {t.name: _runs(t, group_of) for t in graph.kept if not t.buffer}
-        members = {name: [n for a, b, group in row for n in (b - a, group)] for name, row in runs.items()}
-    frozen = {t.name: [n for *span, flag in _runs(t, problem.store.frozen) if flag for n in span] for t in graph.kept}
+        members = {t.name: counted(group_of[t.span]) for t in graph.kept if not t.buffer}
+    frozen = {
+        t.name: [n for *span, flag in _stretches(problem.store.frozen[t.span]) if flag for n in span]
+        for t in graph.kept
+    }
     schedule = optimizer.lr_schedule
     return {
         "groups": groups,
@@ -100,11 +102,15 @@ def written(problem: Problem, graph: Graph) -> dict[str, Any]:
     }
 
 
-def _runs(tensor: Tensor, flat: NDArray[Any]) -> list[tuple[int, int, int]]:
-    """Return start, end and number of each stretch of equal numbers in a tensor."""
-    own = flat[tensor.span]
-    ends = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
-    return [(start, end, int(own[start])) for start, end in pairwise(ends)]
+def counted(flat: NDArray[Any]) -> list[int]:
+    """Return how often each number follows itself, and the number, one pair after the other."""
+    return [n for start, end, number in _stretches(flat) for n in (end - start, number)]
+
+
+def _stretches(flat: NDArray[Any]) -> list[tuple[int, int, int]]:
+    """Return start, end and number of each stretch of equal numbers."""
+    ends = [0, *(np.flatnonzero(np.diff(flat)) + 1).tolist(), len(flat)]
+    return [(start, end, int(flat[start])) for start, end in pairwise(ends) if end > start]
 
 
 def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, list[tuple[Any, Any]]]]:

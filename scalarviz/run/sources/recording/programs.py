@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from ....tape.stored import read_tape, tape_text
 from ...core.gather import OUTPUTS, weight_name
 from ...core.graph import Forward
 from ...core.optimizer import SCALE_NAME, LossScale
-from ...core.setup import Dataset, Setup
+from ...core.setup import Dataset, Setup, counted
 from ...core.training import Training
 from ...frames import RuleOfStep
 from ...opened.network import Network
@@ -109,8 +108,8 @@ class StepParts:
             "program": program, "data": data, "optimizer": type(optimizer).__name__, "state": [*optimizer.state],
             "update": tape_text(limited_rule(optimizer, problem.limits)), "rules": rules,
             "updates": [tape_text(limited_rule(optimizer, problem.limits, j)) for j in range(groups * (groups > 1))],
-            "groups": runs_of_equal(problem.columns[0]) if problem.columns else [],
-            "held": runs_of_equal(run._training._held), "limits": asdict(problem.limits),
+            "groups": counted(problem.columns[0]) if problem.columns else [],
+            "held": counted(run._training._held), "limits": asdict(problem.limits),
             "reduction": problem.reduction, "sampling": problem.sampling, "seed": problem.seed, "batch": problem.batch,
             "scale": None if run._loss_scale is None else run._loss_scale.fixed, "schedule": schedule,
             "engine": run._choice.name, "dtype": run._stored,
@@ -205,12 +204,6 @@ def smallest(part: NDArray[Any]) -> NDArray[Any]:
             if np.array_equal(np.ascontiguousarray(small.astype(part.dtype)).view(np.uint8), bits):
                 return small
     return part
-
-
-def runs_of_equal(flat: NDArray[Any]) -> list[int]:
-    """Return how often each number follows itself, and the number, one pair after the other."""
-    ends = [0, *(np.flatnonzero(np.diff(flat)) + 1).tolist(), len(flat)]
-    return [n for a, b in pairwise(ends) if b > a for n in (b - a, int(flat[a]))]
 
 
 # ---- reading: what the file says
@@ -442,7 +435,7 @@ def _update(text: str, inputs: int, states: int, hyper: int = 1 << 10) -> tuple[
 
 
 def _spread(runs: Sequence[int], size: int, end: int) -> NDArray[np.int64]:
-    """Return the `size` numbers below `end` that :func:`runs_of_equal` wrote."""
+    """Return the `size` numbers below `end` that :func:`counted` wrote."""
     counts, numbers = runs[::2], runs[1::2]
     right = len(counts) == len(numbers) and all(count > 0 for count in counts) and sum(counts) == size
     check(right and all(0 <= number < end for number in numbers), "a rule of it does not fit its network")
