@@ -322,7 +322,7 @@ def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int
             training, store = run._training, run._store
             own = EngineStep(training.trainer.name, training.loss, store.grad.copy(), store.value.copy())
         run.timeline.to(step - 1)
-        return replace(current_step_data(run, None, sample), engine_step=own)
+        return replace(current_step_data(run, None, sample), engine_step=own, done=own is not None)
 
 
 @contextmanager

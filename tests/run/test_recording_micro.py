@@ -120,6 +120,17 @@ def test_a_loss_that_weighs_its_samples_and_data_that_changes_are_stored_once(tm
         assert database.execute("SELECT count(DISTINCT number) FROM data").fetchone() == (2,)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_recorded_step_moved_its_weights_and_the_next_one_will_move_them(tmp_path, dtype):
+    run = make_run(optimizer="adam", dtype=dtype)
+    record(run, tmp_path / "a.svz", 6)
+    with sv.load_recording(tmp_path / "a.svz") as found:
+        for step, done in ((3, True), (6, True), (7, False)):
+            texts = str(found.why(0, step)), str(run.why(0, step))
+            assert [" moved in step" in text for text in texts] == [done, done]
+            assert [" will move in step" in text for text in texts] == [not done] * 2
+
+
 def test_each_frame_opens_of_a_schedule_that_moves_the_momentum(tmp_path):
     run = make_run(optimizer="adam", schedule="one cycle", dtype="float32")
     record(run, tmp_path / "a.svz")

@@ -163,8 +163,13 @@ class Opened:
 
     @property
     def own(self) -> EngineStep | None:
-        """The numbers that the engine computed in this step; None for a step that is still to come."""
+        """The numbers that the engine computed in this step; None if they are unknown, or the step is still to come."""
         return self._taken.engine_step
+
+    @property
+    def done(self) -> bool:
+        """Whether the run, or the recorded run, has done this step."""
+        return self._taken.done
 
     @property
     def dtype(self) -> str:

@@ -62,7 +62,8 @@ class StepData:
     tensors: tuple[Tensor, ...]
     network: Network
     loss_scale: LossScale | None = None  # for float16: how its three numbers change
-    engine_step: EngineStep | None = None  # the engine's own numbers, if the step is done
+    engine_step: EngineStep | None = None  # the engine's own numbers, if the step is done and they are known
+    done: bool = False  # whether the step is done
     seed: int = 0  # the run's, for dropout masks
     # inputs and targets of the batch whose means a trial step with one sample uses as constants; None: the step
     # has its own means, or needs none

@@ -56,7 +56,7 @@ class Why:
     `batch` counts the samples of the step. `rows` are the largest terms by size. `more` counts the other terms,
     `others` is their sum, `total` the sum of all. The total over `divisor` (the size of the batch, or 1 for summed
     losses) is `gradient`, in float64. `engine_gradient` is None unless the engine has done this step; `engine` is its
-    name and dtype. `now` is the weight as it is now, if the step is done.
+    name and dtype. `now` is the weight as it is now, if the step is `done` and its numbers are known.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Why:
     engine: str
     update: Update
     now: float | None = None
+    done: bool = False
 
     @property
     def count(self) -> int:
@@ -80,9 +81,9 @@ class Why:
         return len(self.rows) + self.more
 
     def __str__(self) -> str:
-        done = "moved" if self.now is not None else "will move"
+        done = "moved" if self.done else "will move"
         if self.update.why == SKIPPED:
-            done = "stayed" if self.now is not None else "will stay"
+            done = "stayed" if self.done else "will stay"
         head = f"Why {self.name} {done} in step {self.step:,}: {digits_of(self.update.before)}"
         head += "" if self.update.why == SKIPPED else f" to {digits_of(self.update.after)}"
         return "\n".join([head, "", *self._table(), "", *self._rule()])
@@ -153,6 +154,7 @@ def why(opened: Opened, index: int) -> Why:
         engine="" if own is None else f"{own.engine}, {opened.dtype}",
         update=opened.update(index),
         now=None if own is None else float(own.values[index]),
+        done=opened.done,
     )
 
 

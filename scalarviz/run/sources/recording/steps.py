@@ -47,7 +47,7 @@ def open_step(record: Recorded, step: Any, sample: Sample | None = None) -> Open
                 one = sample_to_open(*given, sample)
             taken = step_data(rule.training, rule.network, rule.of_step, rates, one)
             own = None if one is not None else _own(record, step, rule)
-            opened = Opened(replace(taken, engine_step=own), trial=one is not None)
+            opened = Opened(replace(taken, engine_step=own, done=one is None and step < last), trial=one is not None)
             opened.micro_steps(), opened.new_values  # what makes no sense is refused here, not when it is shown
             of = taken.of_group[0] if taken.of_group else np.zeros(len(taken.values))
             for weights in (np.flatnonzero(taken.trained & (of == group)) for group in range(len(taken.rules))):
