@@ -30,8 +30,8 @@ from scalarviz.view.graph.layout import figure_of
 from scalarviz.view.ink.sketch import Path, meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.beside_cubes import TALL, histogram, sentence
-from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, product_formula, product_text
+from scalarviz.view.micro.beside_cubes import TALL, histogram, ribbon, sentence
+from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, Phase, product_formula, product_text
 from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
 from scalarviz.view.out.offscreen import offscreen
@@ -142,6 +142,16 @@ def test_a_whole_step_in_micro_steps_has_its_phases_in_order_and_ends_in_the_bit
             press(hand, ".")
         assert [name for name, _ in groupby(seen)] == ["zero", "forward", "loss", "backward", "gradients", "update"]
         assert bits(hand.run) == bits(plain)
+
+
+@pytest.mark.parametrize("current", range(6))
+def test_on_a_telephone_all_phases_but_one_have_names(current):
+    names = ("zero", "forward", "loss", "backward", "gradients", "update")
+    phases = [Phase(name, "12", 1, 12) for name in names]
+    said = words([ribbon((24.0, 0.0, 342.0, 44.0), DARK, phases, current)])
+    known = [name for name in names if name in said or {"backward": "back", "gradients": "grad"}.get(name) in said]
+    assert names[current] in known
+    assert len(known) == 5
 
 
 def test_walking_and_leaving_changes_no_bit_and_no_pixel(hand):

@@ -220,8 +220,13 @@ def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
     """Return the boxes of the six arrows; the tip of one reaches into the notch of the next."""
     x, y, width, height = box
     room, found = width - _APART * (len(_WIDTHS) - 1), []
-    names = [phase.name if at == current else _CUT.get(phase.name, phase.name) for at, phase in enumerate(phases)]
-    needs = [measure(name, CHANNEL, at == current) + _BESIDE for at, name in enumerate(names)]
+    cut = [_CUT.get(phase.name, phase.name) for phase in phases]
+    for names in ([*cut[:current], phases[current].name, *cut[current + 1 :]], cut):
+        needs = [measure(name, CHANNEL, at == current) + _BESIDE for at, name in enumerate(names)]
+        if sum(needs) <= room:
+            break
+    else:  # on a telephone one phase has no name: the first, which does least, or the last, which is far away then
+        needs[0 if current else -1] = _BESIDE
     shares = [room * share / sum(_WIDTHS) for share in _WIDTHS]
     if any(share < need for share, need in zip(shares, needs, strict=True)):  # the current one first
         less = min((room - needs[current]) / (sum(needs) - needs[current]), room / sum(needs))
