@@ -92,6 +92,7 @@ def test_hostile_texts_are_refused_with_a_caret(fitted):
         assert 0 <= caught.value.place <= len(text)
 
 
+@pytest.mark.ci  # doctest looks through all loaded modules
 def test_examples_in_docstrings():
     for name in (".expression", ".parser"):
         found = doctest.testmod(importlib.import_module("scalarviz.run.questions" + name))

@@ -19,8 +19,9 @@ from kit.commands import make_scene
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.panels import DigitBoard, DigitPad
+from scalarviz.run.panels.base import PanelPicture
 from scalarviz.run.source import Moment
-from scalarviz.run.sources.recording.contents import Picture, write_pictures
+from scalarviz.run.sources.recording.contents import write_pictures
 from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.ink import listed as lists
 from scalarviz.view.ink.boxes import ABOUT, COLUMN, PRESENTER, WantedPanel, arrange
@@ -260,7 +261,7 @@ def test_a_run_without_panels_has_none_and_no_panel_needs_gl(monkeypatch, tmp_pa
     with recorded(scene, tmp_path / "b.svz", 1) as record:
         assert {one.panel for one in record.pictures} == {"pictures", "colours"}
     with pytest.raises(InputError, match=r"cannot write panel pictures to .*gone\.svz"):
-        write_pictures(tmp_path / "gone.svz", [(1, Picture("a", 0, 1, 1, b"RIFF"))])
+        write_pictures(tmp_path / "gone.svz", [(1, PanelPicture("a", 0, 1, 1, b"RIFF"))])
 
 
 def test_a_sheet_that_nobody_has_drawn_on_has_no_picture():
@@ -341,7 +342,7 @@ def test_a_list_of_somebody_else_is_whole_or_nothing(what):
     bad = BYTES.get(what) if what in BYTES else stored([["box", 0, 0, 10, 10], *HOSTILE[what]])
     assert checked(bad) == []
     good = stored([["box", 0, 0, 10, 10], ["text", 1, 1, "a", 13, "text1", 0, "left"]])
-    pictures = [Picture(name, 0, 10, 10, data) for name, data in (("bad", bad), ("good", good))]
+    pictures = [PanelPicture(name, 0, 10, 10, data) for name, data in (("bad", bad), ("good", good))]
     assert what in BYTES or [film["name"] for film in films(pictures, ())] == ["good"]
 
 
