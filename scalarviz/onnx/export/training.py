@@ -332,7 +332,8 @@ class TrainingStep:
     def scale(self, data: GradientFlow) -> str:
         """Return the factor of the sum of all samples' losses, one number."""
         sheet, problem, plan = self.sheet, self.problem, self.problem.plan
-        loss: Any = getattr(problem.share, "loss", None)
+        shares_of: Any = problem.share
+        loss = None if shares_of is None else shares_of.loss
         if problem.reduction == "sum":
             return sheet.numbers([1.0])
         if loss is None or (hasattr(loss, "divides") and (not loss.divides or plan.n_targets > 1)):
