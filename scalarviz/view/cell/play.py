@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import cache, partial
@@ -22,12 +22,13 @@ from ...errors import InputError, TypeMismatchError, shown
 from ...run.core.frame import Frame
 from ...run.edits import Edit
 from ...run.scene.scene import SIDES, Scene
-from ..ink.listed import Listed, Record, colours_of, encoded, short
-from ..ink.sketch import Sketch, Spot
+from ..ink.listed import colours_of, encoded, short
+from ..ink.sketch import Spot
 from ..ink.theme import THEMES
 from ..out.canvas import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_data
+from ..page.lists import PictureLists
 from ..panels.drawer import newest_beyond
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
@@ -206,8 +207,7 @@ class Play:
         self._kept: tuple[object, float] | None = None  # moment and time of the last still
         self._stood: tuple[object, float] | None = None  # the newest moment, and its time
         self._was_moving = False
-        self._lists: dict[str, tuple[object, list[Record]]] = {}
-        self._listed = Listed(bench.theme)
+        self._lists = PictureLists(bench)
         self._buttons: list[object] = []
         self._standing: tuple[object, dict[str, Any]] = (None, {})  # a layout, and its description for the browser
 
@@ -362,28 +362,10 @@ class Play:
             "own": atlas.look_texels().tobytes() if slab.looks or atlas.instead is not None else None,
             "shines": None if slab.bloom.shines is None else slab.bloom.shines.tobytes(),
             "looks": [bool(slab.looks), atlas.lift is not None],  # whether sides and heights are included
-            **self._records(bench),
+            **{f"list {name}": records for name, records in self._lists.parts().items()},
             "words": self._words(bench, frame),
             "spots": self._buttons,
         }
-
-    def _records(self, bench: Workbench) -> dict[str, object]:
-        """Return the display list, split by what changes together; what is over the cubes is ordered by layer."""
-        if self._listed.theme is not bench.theme:
-            self._listed, self._lists = Listed(bench.theme), {}
-        found = {f"list {name}": self._records_of(name, part) for name, part in bench.parts.items()}
-        over = [self._records_of(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
-        return {**found, "list over": [record for layer in over for record in layer]}
-
-    def _records_of(self, name: str, sketches: Iterable[Sketch]) -> list[Record]:
-        """Return the records of sketches; equal sketches are converted once."""
-        now = [*sketches]
-        key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
-        before, records = self._lists.get(name, (None, []))
-        if before != key:
-            records = self._listed.records(now)
-            self._lists[name] = key, records
-        return records
 
     def _words(self, bench: Workbench, frame: Frame) -> str:
         """Return the picture's description for screen readers; during training it stays constant."""

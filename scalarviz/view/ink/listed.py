@@ -12,15 +12,17 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, rgba
-from .theme import Theme, chip_colour, hexed, rgb
+from .theme import OF_A_THEME as MAPS
+from .theme import STEPS, Theme, chip_colour, hexed, name_of, resolved, rgb
 
 Record = list[Any]
+One = TypeVar("One")
 OF_A_THEME = (
     "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
     "pulse", "ink", "paper",
@@ -31,8 +33,9 @@ KEPT = 64  # most cached addresses
 
 
 def colours_of(theme: Theme) -> dict[str, Any]:
-    """Return the colours of a theme by name; ``chip`` is the background of a delta."""
-    return {**{name: getattr(theme, name) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme))}
+    """Return the colours of a theme by name, and the stops of its maps; ``chip`` is the background of a delta."""
+    return {**{name: getattr(theme, name) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme)),
+            "maps": {name: list(getattr(theme, name)) for name in MAPS}}  # fmt: skip
 
 
 class Listed:
@@ -43,15 +46,14 @@ class Listed:
 
     def __init__(self, theme: Theme, *, bound: bool = False, density: float | None = None) -> None:
         self.theme, self._bound, self._density = theme, bound, density
-        # of two equal colours the first gives the name: "text1" is more frequent than "ink"
-        self._names = {hexed(rgba(colour)): name for name, colour in reversed(colours_of(theme).items())}
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
 
     def records(self, sketches: Sequence[Sketch]) -> list[Record]:
         """Return all records of some sketches in painting order; places that are not finite are left out."""
         found = [one for part in sketches if not part.over for one in _within(part, map(self.shape, part.shapes))]
         for item in (item for part in sketches for item in part.images):
-            address = self._address(item.pixels, smooth=item.linear, width=item.rect[2])
+            bar = f"map {item.cmap}" if item.cmap else ""
+            address = bar or self._address(item.pixels, smooth=item.linear, width=item.rect[2])
             found.append(["image", *short(item.rect), address, int(item.linear)])
         for one in (one for part in sketches for one in part.small):
             cells = np.round(np.ravel(one.cells).astype(float), 4).tolist()
@@ -65,11 +67,12 @@ class Listed:
         return [record for record in found if _is_record(record)]
 
     def colour(self, colour: Colour | None) -> str | None:
-        """Return a colour of the theme by name, any other by its digits."""
+        """Return a colour by its name in a theme, any other by its digits."""
         if colour is None:
             return None
-        said, alpha = hexed(rgba(colour)), rgba(colour)[3]
-        return self._names.get(said, said) if alpha >= 1 else f"{said}{round(255 * max(alpha, 0.0)):02x}"
+        shade = rgba(colour)
+        said, alpha = name_of(shade) or hexed(shade), round(255 * max(shade[3], 0.0))
+        return said if alpha >= 255 else f"{said}/{alpha:02x}" if not said.startswith("#") else f"{said}{alpha:02x}"
 
     def shape(self, shape: Shape) -> Record:
         """Return the record of a shape; the fill of a bound one names the row whose numbers give its colour."""
@@ -161,7 +164,7 @@ def short(numbers: ArrayLike) -> list[float]:
     return [int(x) if x.is_integer() else x for x in tenths]
 
 
-def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Record] | dict[str, Record]:
+def changes(before: Sequence[One] | None, now: Sequence[One]) -> list[One] | dict[str, One]:
     """Return the changes from the list before to `now`: records by number, or all of them."""
     if before is None or len(before) != len(now):
         return [*now]
@@ -177,8 +180,11 @@ FORMS = {
     "path": "lcn", "polygon": "lc", "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
 }  # fmt: skip
 """Types of a record's parts after its kind, one letter each."""
-_COLOUR = re.compile(rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{'|'.join(OF_A_THEME)}")
-_ADDRESS = re.compile(r"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={0,2}")
+_NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6])(?:\*0\.\d{{1,3}})?)"
+_COLOUR = re.compile(
+    rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|(?:on )?{_NAME}(?::{_NAME}:(?:0|1|0\.\d\d?))?(?:/[0-9a-f]{{2}})?"
+)
+_ADDRESS = re.compile(rf"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={{0,2}}|map (?:{'|'.join(MAPS)})(?::tray:0\.5)?")
 
 
 def _is_number(x: object) -> bool:
@@ -281,10 +287,16 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
         return np.asarray(np.reshape(flat, (-1, 4)) * scale + (*corner, 0.0, 0.0))
 
     def colour(name: str | None) -> Colour | None:
-        said = None if name is None else names.get(name, name)
-        return None if said is None else (*rgb(said[:7]), int(said[7:9] or "ff", 16) / 255)
+        if name is None or (not name.startswith("#") and name != "chip"):
+            return None if name is None else resolved(name, theme)
+        said = names.get(name, name)
+        return (*rgb(said[:7]), int(said[7:9] or "ff", 16) / 255)
 
     def shown(address: str) -> NDArray[np.uint8]:
+        if address.startswith("map "):
+            name, _, rest = address[4:].partition(":")
+            steps = (resolved(f"{name}@{k}{f':{rest}' if rest else ''}", theme)[:3] for k in range(STEPS + 1))
+            return np.asarray(np.rint(255 * np.array([*steps])[None]), np.uint8)
         if address not in pixels:
             left = MOST_PIXELS - sum(one.shape[0] * one.shape[1] for one in pixels.values())
             found = decoded(b64decode(address.partition(",")[2]), left)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .text import WRITTEN, measure
-from .theme import rgb
+from .theme import Shade, name_of, rgb, shade_of
 
 Float = NDArray[np.float32]
 Colour = Sequence[float] | str | NDArray[np.floating]
@@ -38,11 +38,11 @@ STRAIGHT = 4.0
 """Length in pixels of the straight pieces of a curve."""
 
 
-def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float]:
+def rgba(colour: Colour, alpha: float = 1.0) -> Shade:
     """Return a colour as four floats: ``"#rrggbb"``, or three or four numbers in 0..1; `alpha` multiplies."""
     parts = rgb(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
     own = parts[3] if len(parts) == 4 else 1.0
-    return (parts[0], parts[1], parts[2], own * alpha)
+    return shade_of((*parts[:3], own * alpha), name_of(colour))
 
 
 def contains(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
@@ -255,7 +255,7 @@ class TextItem:
     y: float
     text: str
     size: float
-    colour: tuple[float, float, float, float]
+    colour: Shade
     bold: bool = False
     anchor: Anchor = "left"
     bound: Bound | None = None
@@ -278,6 +278,7 @@ class ImageItem:
     rect: tuple[float, float, float, float]
     pixels: NDArray[np.uint8]
     linear: bool = True
+    cmap: str = ""  # the colour map that it shows from left to right; the theme decides its colours
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -367,6 +368,7 @@ class Sketch:
         self.points: list[PointsItem] = []
         self.small: list[SpritesItem] = []
         self.spots: list[Spot] = []
+        self.copied: tuple[str, Box] | None = None  # the recorded panel that it copies, and its place
         self._stands: list[tuple[int, int, Stand]] = [(0, 0, None)]
         self._triangles: dict[bool, tuple[int, Float]] = {}
 
@@ -489,9 +491,9 @@ class Sketch:
         """Make a box react to a pointer; see :class:`Spot`."""
         self.spots.append(Spot(box, name, value, words, tip))
 
-    def image(self, rect: tuple[float, float, float, float], pixels: NDArray[np.uint8], *, linear: bool = True) -> None:
+    def image(self, rect: Box, pixels: NDArray[np.uint8], *, linear: bool = True, cmap: str = "") -> None:
         """Add a picture (H, W, 3) uint8 over `rect`. Pass the same array object again to avoid a new upload."""
-        self.images.append(ImageItem(rect, pixels, linear))
+        self.images.append(ImageItem(rect, pixels, linear, cmap))
 
     def sprites(self, rects: ArrayLike, cells: ArrayLike, pixels: NDArray[np.uint8], *, linear: bool = False) -> None:
         """Add parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""

@@ -7,7 +7,8 @@ ones glow; on a light one the neutral is white and cubes need edges.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import isfinite
 from typing import Literal
@@ -21,6 +22,39 @@ from ...errors import UnknownNameError, listing, shown
 
 ThemeName = Literal["dark", "light"]
 Stops = tuple[str, ...]
+STEPS = 256
+"""Steps of a colour map, by which a colour of it is named."""
+
+
+class Named(str):
+    """A colour ``#rrggbb`` with its name: display lists store the name, so that a page can change the theme."""
+
+    name: str = ""
+
+
+class Shade(tuple[float, ...]):
+    """A colour as three or four numbers in 0..1, with its name in display lists; "" for a colour of its own."""
+
+    name: str = ""
+
+
+def named(colour: str, name: str) -> Named:
+    """Return a colour with its name."""
+    found = Named(colour)
+    found.name = name
+    return found
+
+
+def shade_of(parts: Iterable[float], name: str = "") -> Shade:
+    """Return numbers in 0..1 as a colour with a name."""
+    found = Shade(parts)
+    found.name = name
+    return found
+
+
+def name_of(colour: object) -> str:
+    """Return the name of a colour; "" if it has none."""
+    return colour.name if isinstance(colour, Named | Shade) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +96,16 @@ class Theme:
     paper: str
     shading: Shading
     presenter: bool = False  # for a lecture hall: larger type (`boxes.PRESENTER`), no small print, pressed keys
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            colour = getattr(self, one.name)
+            if isinstance(colour, tuple):
+                last = len(colour) - 1
+                stops = tuple(named(stop, f"{one.name}@{round(STEPS * k / last)}") for k, stop in enumerate(colour))
+                object.__setattr__(self, one.name, stops)
+            elif isinstance(colour, str) and colour.startswith("#"):
+                object.__setattr__(self, one.name, named(colour, one.name))
 
 
 DARK = Theme(
@@ -114,9 +158,11 @@ def rgb(colour: str) -> tuple[float, float, float]:
     return tuple(int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
 
 
-def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
+def mixed(colour: str, ground: str, share: float) -> Shade:
     """Return a `share` of a colour over a ground, as three floats in 0..1."""
-    return tuple(share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))  # type: ignore[return-value]
+    share, names = round(share, 2), (name_of(colour), name_of(ground))
+    parts = (share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))
+    return shade_of(parts, f"{names[0]}:{names[1]}:{share:g}" if all(names) else "")
 
 
 def negative(said: str) -> bool:
@@ -131,7 +177,7 @@ def hue(theme: Theme, said: str) -> str:
     return theme.gradient[0] if negative(said) else theme.gradient[4]
 
 
-def chip_colour(theme: Theme) -> tuple[float, float, float]:
+def chip_colour(theme: Theme) -> Shade:
     """Return the background of a delta."""
     return mixed(theme.gradient[3], theme.panel, 0.3)
 
@@ -141,10 +187,12 @@ def chip_colour(theme: Theme) -> tuple[float, float, float]:
 Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-TABLE_SIZE = 257
+TABLE_SIZE = STEPS + 1
 """Odd, so that zero, the quarters and both ends have an entry of their own and are exact."""
 
 DIVERGING = ("weight", "gradient", "update", "difference")
+OF_A_THEME = (*DIVERGING, "activation")
+"""Maps that are other ones in another theme; their colours have names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +214,12 @@ class Colormap:
         place = self.unit(t) * (TABLE_SIZE - 1)
         steps = np.arange(TABLE_SIZE)
         return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
+
+    def shade(self, t: float, light: float = 1.0) -> Shade:
+        """Return the colour at `t`, with a share of its light, under a name."""
+        step = round(STEPS * float(self.unit(t)))
+        name = f"{self.name}@{step}{'' if light == 1 else f'*{light:g}'}" if self.name in OF_A_THEME else ""
+        return shade_of(light * self.entries[step] / 255.0, name)
 
     def bytes(self, t: ArrayLike) -> Bytes:
         """Return the colours at finite positions `t`, rounded to 0..255."""
@@ -278,9 +332,32 @@ def luminance(colour: ArrayLike) -> Floats:
     return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
+def resolved(name: str, theme: Theme) -> Shade:
+    """Return the colour of a name of `name_of` in a theme, as four floats; raise LookupError for another name.
+
+    A name is ``#rrggbb``, a field of the theme, ``map@step``, or ``map@step*light``. ``a:b:0.3`` mixes two of them,
+    ``on a`` is text on one, and ``a/80`` has an alpha of 0x80 of 255.
+    """
+    said, _, alpha = name.partition("/")
+    if said.startswith("on "):
+        parts: tuple[float, ...] = rgb(text_colour(resolved(said[3:], theme)[:3]))
+    elif ":" in said:
+        over, ground, share = said.split(":")
+        ends = (resolved(one, theme) for one in (over, ground))
+        parts = tuple(float(share) * a + (1 - float(share)) * b for a, b in zip(*ends, strict=True))[:3]
+    elif "@" in said:
+        place, _, light = said.partition("*")
+        map_name, _, step = place.partition("@")
+        parts = tuple(float(light or 1) * get_map(map_name, theme).entries[int(step)] / 255.0)
+    else:
+        parts = rgb(said if said.startswith("#") else getattr(theme, said))
+    return shade_of((*parts, int(alpha or "ff", 16) / 255), name)
+
+
 def text_colour(background: ArrayLike) -> str:
     """Return the colour of text on a cube of colour `background` (sRGB in 0..1, shape (3,))."""
-    return "#0c0e11" if float(luminance(background)) > 0.22 else "#ffffff"
+    colour, name = "#0c0e11" if float(luminance(background)) > 0.22 else "#ffffff", name_of(background)
+    return named(colour, f"on {name}" if name else colour)
 
 
 def displayed(colours: ArrayLike) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from .axes import spaced
 from .boxes import LABEL, MARGIN, TITLE
 from .sketch import Box, Colour, Point, Sketch, contains, meet, rgba
 from .text import measure
-from .theme import Theme, mixed
+from .theme import Shade, Theme, mixed
 
 # ---- Short-lived parts over the picture: the list of keys, a message, the label beside the pointer.
 
@@ -378,7 +378,7 @@ OFF = 8.0
 """Pixels between an object and its label at the pointer."""
 
 
-def shade(theme: Theme, share: float) -> tuple[float, float, float]:
+def shade(theme: Theme, share: float) -> Shade:
     """Return the background of words that can be pressed."""
     return mixed(theme.text3, theme.panel, share)
 

@@ -17,7 +17,7 @@ from ..ink.text import WRITTEN, chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, get_map, hue, mixed, text_colour
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
-from ..notes.scenery import CubeValues, colours_at, face_quads, face_room
+from ..notes.scenery import CubeValues, face_quads, face_room, shade_at
 from ..space.arrangement import Plate, Project
 from ..space.layout import FEW, Layout
 from .light import Sums
@@ -52,11 +52,11 @@ class CubeTexts:
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
         for plate, own, (two, size, bold) in self._formed(faces, one=one):
-            colours = colours_at(colouring.cmap, units[plate.name].ravel())
+            own_units = units[plate.name].ravel()
             here = self._project(plate.tops), np.ones(plate.size, bool)  # where no number stands
             centres, seen = self._values.places(plate) if self._values.size else here
             for element, face in ((k, face) for k, face in own.items() if seen[k]):
-                (x, y), ink = centres[element], text_colour(colours[element])
+                (x, y), ink = centres[element], text_colour(shade_at(colouring.cmap, own_units[element]))
                 if two:
                     sketch.text(x, y - 0.2 * size, face.above, _above(size), ink, anchor="middle")
                 room = self._room[plate.name][0]
@@ -247,7 +247,7 @@ def row_chips(
                 at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
                 chips.place(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)
             if back is not None and not np.isnan(back[k]):
-                colour = cmap(2 * float(chosen.unit(back[k])) - 1)
+                colour = cmap.shade(2 * float(chosen.unit(back[k])) - 1)
                 said = delta_text(float(back[k]))
                 put = large and chips.place(foot, said, place.apart, chip_colour(theme), colour)
                 if not put and len(place.strips[k]):

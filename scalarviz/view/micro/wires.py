@@ -110,7 +110,7 @@ def _hue(value: float, most: float, cmap: Colormap) -> Colour:
     """Return a colour whose hue is the sign and whose brightness is the size of a number."""
     share = min(1.0, 0.45 + 0.55 * abs(value) / most) if most > 0 else 0.45
     share *= value != 0
-    return cmap(share if value >= 0 else -share)
+    return cmap.shade(share if value >= 0 else -share)
 
 
 def _link(sketch: Sketch, cube: Floats, end: Floats, air: float, colour: Colour, *, away: bool) -> None:

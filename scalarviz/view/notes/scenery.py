@@ -20,7 +20,7 @@ from ..cubes.scale import PLAIN, ActivationScale, Coloring, rows_of
 from ..ink.boxes import LABEL, MARGIN
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import chip_text, measure, tenths
-from ..ink.theme import Colormap, Theme, text_colour
+from ..ink.theme import Colormap, Shade, Theme, shade_of, text_colour
 from ..shown.names import Names
 from ..shown.subject import Subject
 from ..space.arrangement import Plate, Project
@@ -329,6 +329,12 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
     return cmap(2.0 * place - 1.0 if cmap.diverging else place)
 
 
+def shade_at(cmap: Colormap, unit: float, light: float = 1.0) -> Shade:
+    """Return the colour at a fraction 0..1 of a scale, with a share of its light, under its name."""
+    unit = float(np.nan_to_num(unit))
+    return cmap.shade(2.0 * unit - 1.0 if cmap.diverging else unit, light)
+
+
 class CubeValues:
     """The places and the type size of the numbers; both depend only on layout and camera.
 
@@ -381,13 +387,14 @@ class CubeValues:
             if skip is not None:
                 seen = seen & ~skip[span]
             size = np.full(len(centres), self.size)
-            colours = colours_at(colouring.cmap, colouring.range.unit(colouring.drawn[span]))
+            cmap, units = colouring.cmap, colouring.range.unit(colouring.drawn[span])
+            colours = dict[int, Shade]()
             if small is not None:
                 centres, size = self._on_small(plate, small)
                 seen = seen & (size > 0)
                 for index, look in small.own.items():
                     if look.colour is not None and span.start <= index < span.stop:
-                        colours[index - span.start] = look.colour
+                        colours[index - span.start] = shade_of(look.colour)
             for k in np.flatnonzero(seen).tolist():
                 (x, y), value = centres[k].tolist(), float(colouring.flat[span.start + k])
                 if missing[span.start + k]:
@@ -399,7 +406,7 @@ class CubeValues:
                     continue
                 form = ("signed " if colouring.shows.signed else "") + self._form
                 bound = Bound(colouring.quantity, span.start + k, form)
-                self._write(sketch, (x, y), value, bound, colours[k], int(size[k]))
+                self._write(sketch, (x, y), value, bound, colours.get(k, shade_at(cmap, units[k])), int(size[k]))
         return sketch
 
     def _on_small(self, plate: Plate, small: Small) -> tuple[Floats, NDArray[np.intp]]:
@@ -442,14 +449,15 @@ class CubeValues:
                 numbers = np.asarray(frame.activations[plate.name], float)
                 centres, seen = self.places(plate)
                 seen = seen & ~np.asarray(frame.dead.get(plate.name, False))
-                colours = light * colours_at(scale.cmap, scale.range.unit(numbers))
+                units = scale.range.unit(numbers)
                 for k in np.flatnonzero(seen).tolist():
                     bound = Bound(plate.name, k, "tenths" if self._form == "tenths" else "chip")
-                    self._write(sketch, centres[k].tolist(), numbers[k], bound, colours[k], self.size)
+                    colour = shade_at(scale.cmap, units[k], light)
+                    self._write(sketch, centres[k].tolist(), numbers[k], bound, colour, self.size)
         return sketch
 
     def _write(
-        self, sketch: Sketch, at: tuple[float, float], value: float, bound: Bound, colour: Floats, size: int
+        self, sketch: Sketch, at: tuple[float, float], value: float, bound: Bound, colour: Shade, size: int
     ) -> None:
         x, y = at
         ink = text_colour(colour)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,7 @@ from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
 from ..ink.sketch import Box, Sketch, Stand, TextItem
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
-from ..ink.theme import THEMES, Theme, get_map, get_theme, hexed
-from ..micro.on_cubes import delta_boxes, delta_chips
+from ..ink.theme import OF_A_THEME, THEMES, Theme, get_map, get_theme, hexed
 from ..notes.labels import own_labels
 from ..notes.scenery import WIDEST, Scenery, cubes_box, is_single
 from ..screen.side import SidePanels
@@ -81,7 +79,7 @@ def document_of(
         "pose": pose_data(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name)
-                 for name in dict.fromkeys([*(one.cmap for one in QUANTITIES.values()), "activation"])},
+                 for name in dict.fromkeys(one.cmap for one in QUANTITIES.values()) if name not in OF_A_THEME},
         "quantities": [quantity_spec(one) for one in (*QUANTITIES.values(), *LIT.values())],
         "marks": _marks(),
         "widest": {form: measure(widest, 1, True) for form, widest in WIDEST.items()},
@@ -347,26 +345,12 @@ def around_of(
     colouring.update(replace(frame, values=np.ones(sum(tensor.size for tensor in subject.tensors))), None)
     alone = Scenery(subject, layout, theme, project, box, panels=False)
     scenery = Scenery(subject, layout, theme, project, box, panels=layout.blueprint is None)
-    for one in (alone, scenery):
-        one.show_outcome(False)  # it makes way for deltas
     found = _Groups(theme)
     written = [*alone.static, *scenery.around(frame, colouring, 0.0)]
     found.add(written)
     if layout.blueprint is not None:
         plain = Scenery(subject, replace(layout, blueprint=None), theme, project, box, panels=False)
         found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
-    flow = scenery.flow
-    if flow is not None:
-        rows = {**frame.activations, "target": subject.sample.target_values, "loss": np.zeros(1)}
-        known = {name: row for name, row in rows.items() if row is not None}
-        found.add([flow.below.static_sketch(theme), flow.below.moving(theme, known, {})], below=True)
-    boxes = None if flow is None else delta_boxes(flow.rows, box)
-    if flow is not None and boxes is not None:
-        for mean, sign in product((False, True), (1.0, -1.0)):  # their hue is their sign
-            for row, stand in enumerate(flow.stands):
-                only = np.where(np.arange(len(boxes)) == row, sign, np.nan)
-                sketch = delta_chips(flow.rows, boxes, theme, only, mean=mean)
-                found.add([sketch], stand, delta=row, mean=mean, sign=sign)
     if own:
 
         def share(plate: int, element: int) -> float:

@@ -20,9 +20,9 @@ from ..ink.axes import spaced
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places
 from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import measure
-from ..ink.theme import Colormap, Theme, mixed, rgb
+from ..ink.theme import OF_A_THEME, Colormap, Theme, mixed, rgb
 from ..ink.widgets import caption_lines, wrapped
-from ..micro.light import dimmed
+from ..micro.light import HALF, dimmed
 from ..notes.layer import formulas, template
 from ..panels.drawer import quantity_words
 from ..panels.pace import TextPace
@@ -216,7 +216,7 @@ class Strip:
             own = min(own, width - part - GAP)
             scale = other or self._activations.legend()
             bar = self._bar("activation" if other is None else "other", part, scale.cmap)
-            sketches.append(legend((x, y, part, height), self._theme, scale, bar))
+            sketches.append(legend((x, y, part, height), self._theme, scale, *bar))
         elif not alone and self._single and asked[1]:
             sketches.append(self._formulas(frame, (x, y, left, height)))
             if self._theme.presenter and not sketches[-1].texts:  # the presenter theme has room for one of them
@@ -248,12 +248,12 @@ class Strip:
             notes = [*(f"{text} · {clipped}" for text in texts), *texts, log[3:] or scale.note]
             room = box[2] - measure(scale.title, TITLE, True) - 16
             scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
-        return legend(box, self._theme, scale, self._bar("dark" if dark else "value", box[2], scale.cmap))
+        return legend(box, self._theme, scale, *self._bar("dark" if dark else "value", box[2], scale.cmap))
 
     def rows(self, box: Box) -> Sketch:
         """Draw the legend of activation rows."""
         scale = self._activations.legend()
-        return legend(box, self._theme, scale, self._bar("activation", box[2], scale.cmap))
+        return legend(box, self._theme, scale, *self._bar("activation", box[2], scale.cmap))
 
     def _mark(self, box: Box, index: int) -> Sketch:
         """Mark the value of a weight on the legend."""
@@ -264,8 +264,8 @@ class Strip:
             sketch.line((x, box[1] + 24), (x, box[1] + 33), self._theme.selection, 3.0)
         return sketch
 
-    def _bar(self, which: str, width: float, cmap: Colormap) -> NDArray[np.uint8]:
-        """Return the bar's pixels; equal widths give the same array, uploaded once."""
+    def _bar(self, which: str, width: float, cmap: Colormap) -> tuple[NDArray[np.uint8], str]:
+        """Return the bar's pixels, and its name in other themes; equal widths give the same array, uploaded once."""
         count = max(2, round(width * self._density))
         hidden = self.sizing.threshold if which == "value" else 0.0
         if (which, count, hidden) not in self._bars:
@@ -274,7 +274,8 @@ class Strip:
             if which == "dark":
                 bar = np.rint(255 * dimmed(bar / 255, self._theme)).astype(np.uint8)
             self._bars[which, count, hidden] = bar
-        return self._bars[which, count, hidden]
+        name = cmap.name if cmap.name in OF_A_THEME and not hidden else ""
+        return self._bars[which, count, hidden], f"{name}:tray:{HALF:g}" if name and which == "dark" else name
 
     def _formulas(self, frame: Frame, box: Box) -> Sketch:
         """Draw each output's formula in the largest type that fits such formulas; nothing if none fits.
@@ -327,8 +328,11 @@ def bar_pixels(cmap: Colormap, count: int, hidden: tuple[float, float] = (1, 0),
     return bar
 
 
-def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -> Sketch:
-    """Draw title and note, marks, bar, numbers; 50 px from the title's baseline to that of the numbers."""
+def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8], cmap: str = "") -> Sketch:
+    """Draw title and note, marks, bar, numbers; 50 px from the title's baseline to that of the numbers.
+
+    `cmap` is the name of the bar's colours, if another theme has other ones.
+    """
     sketch = Sketch()
     x, y, width, _ = box
     baseline = y + 14
@@ -340,7 +344,7 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -
         at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5
         starts, ends = (np.stack([at, np.full_like(at, top - above)], 1) for above in (7, 2))
         sketch.lines(starts, ends, theme.text2, 1.2)
-    sketch.image((x, top, width, BAR), bar, linear=False)
+    sketch.image((x, top, width, BAR), bar, linear=False, cmap=cmap)
     _numbers(sketch, (x, top + BAR, width, 0), theme, scale.labels)
     return sketch
 

@@ -5,7 +5,7 @@ import { element } from "./ink.js";
 import { ScaleBar } from "./legend.js";
 import { changedList, paint } from "./list.js";
 import { pageExtras, part } from "./page.js";
-import { tableOf } from "./ranges.js";
+import { mapIn, tableOf } from "./ranges.js";
 import { mixedColour } from "./timebar.js";
 import { bytesOf, inflated } from "./unpack.js";
 
@@ -75,8 +75,8 @@ export class LetteredPage {
     const shows = overlay.shown.quantity.name, about = page.player.frame.about?.[shows.includes("gradient") ? 0 : 1];
     this.bar.draw([page.player], overlay.ink.theme, shows === "weight" ? "" : about ?? "");
     if (!this.all) return;
-    const frame = page.run.head.places?.[page.frame] ?? page.frame, { maps } = page.run.document;
-    ink.shades = Object.fromEntries(["attention", "weight"].map((name) => [name, tableOf(maps[name][page.theme], 257)]));
+    const frame = page.run.head.places?.[page.frame] ?? page.frame, { document } = page.run;
+    ink.shades = Object.fromEntries(["attention", "weight"].map((name) => [name, tableOf(mapIn(document, name, page.theme), 257)]));
     ink.context.save();
     ink.context.transform(plan?.size ?? 1, 0, 0, plan?.size ?? 1, ...(plan?.shift ?? [0, 0]));
     for (const record of (seen && this.all.lists[frame][this.chosen]?.flat()) || []) paint(ink, record);

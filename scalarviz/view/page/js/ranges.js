@@ -90,6 +90,11 @@ export function clippedShare(values, v, spans = [[0, values.length]]) {
   return all ? beyond / all : 0;
 }
 
+/** Return a map of a document by its name: as stops, or as a table. */
+export function mapIn({ maps, themes }, name, look) {
+  return maps[name]?.[look] ?? { stops: themes[look].maps[name] };
+}
+
 const TABLE_SIZE = 257;
 
 /** Return the nearest whole number; ties go to the even one, as in NumPy. */

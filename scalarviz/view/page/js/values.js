@@ -2,6 +2,7 @@
 
 import { cubeCorners, pointOf } from "./boxes.js";
 import { beforeEye, dot3, project, towardsEye } from "./camera.js";
+import { inkOn } from "./inks.js";
 import { chipText, errorOf, exponentText, numberText, shortText, sureChip, sureText } from "./numbers.js";
 
 const VALUE_SIZES = [20, 18, 16, 15, 14, 13];
@@ -9,17 +10,6 @@ const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // for screens that enlarge
 const LEAST_SEEN = 11; // for small screens, which shrink it
 const BRIEF = 0.00995; // a smaller number has an exponent, even with little room
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, as a share of the type size
-
-/** Return the relative luminance of a colour in 0..1 (WCAG 2.1). */
-function luminanceOf(colour) {
-  const [r, g, b] = colour.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-/** Return the colour of text on a background in 0..1. */
-export function inkOn(colour) {
-  return luminanceOf(colour) > 0.22 ? "#0c0e11" : "#ffffff";
-}
 
 function topsOf(plate) {
   return Array.from({ length: plate.size }, (_, element) => pointOf(plate, element, [0, 0, plate.depth]));
@@ -79,7 +69,7 @@ export class ValuePlaces {
    */
   constructor(document, camera, { turned, type }, form, picked, window) {
     const wide = document.widest[form]; // in multiples of the size
-    Object.assign(this, { size: 0, places: [], top: (plate, k, rise = 0) => project(camera, pointOf(plate, k, [0, 0, plate.depth * (1 + 2 * rise)])) });
+    Object.assign(this, { size: 0, places: [] });
     if (!document.numbered) return;
     if (!turned) {
       const sizes = document.plates.map((plate) => fittingSize(plate, camera, wide, type));
@@ -120,8 +110,8 @@ export class ValuePlaces {
   }
 }
 
-/** Print the numbers of a frame, except those of texels in `hides`; `small` says that cubes may be smaller. */
-export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
+/** Print the numbers of a frame; `small` says that cubes may be smaller. */
+export function drawValues(ink, places, shown, frame, colourOf, small) {
   const { document, quantity } = shown;
   const onFace = (value, signed) => (places.form !== "tenths" ? chipText(value, signed) : value === 0 ? "0" : numberText(value, Math.abs(value) < 9.95 ? 1 : 0, signed));
   if (!places.size) return;
@@ -129,11 +119,9 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
     const row = plate.kind === "activation";
     places.places[index].forEach((found, element) => {
       if (!found) return;
-      const rise = frame.rise?.get(plate.texel + element), place = rise ? places.top(plate, element, rise) : found;
-      const [at, size] = small && !row ? onSmall(small, plate, index, element, places.size) : [place, places.size];
+      const [at, size] = small && !row ? onSmall(small, plate, index, element, places.size) : [found, places.size];
       if (!size) return;
       const texel = plate.texel + element;
-      if (hides.has(texel)) return;
       const value = shown.numbers[texel], mark = shown.flags[texel];
       if (row) {
         if (!(mark & (16 | 32))) onCube(ink, at, places.form === "tenths" ? onFace(value) : sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
@@ -141,7 +129,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
       }
       if (mark & 32) {
         const weight = frame.texels.weight[texel], least = Math.min(size, 15);
-        ink.text(at[0], at[1] + MIDDLE * least, `${shown.inside ? "" : "w "}${places.form === "tenths" ? onFace(weight, true) : sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
+        ink.text(at[0], at[1] + MIDDLE * least, `w ${places.form === "tenths" ? onFace(weight, true) : sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
         return;
       }
       const decades = !quantity.plain && (places.form === "brief" ? Math.abs(value) < BRIEF : Number.isFinite(value)), signed = quantity.scale !== "log";
