@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict, get_args, get_origin
 
@@ -194,6 +195,7 @@ def flag(
 Size = Annotated[tuple[int, int], of_text(parse_size)]
 Names = Annotated[tuple[str, ...], of_text(parse_names)]
 WholeNumbers = Annotated[tuple[int, ...], of_text(parse_whole_numbers)]
+WholeNumbersFrom0 = Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=999_999_999))]
 Steps = Annotated[int, Field(ge=1, le=10**12)]
 Batch = Annotated[int, Field(ge=1, le=10**7)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -226,12 +228,12 @@ class Flags(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     rare: ClassVar[frozenset[str]] = frozenset({
-        "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "json_line", "micro",
+        "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "json_line", "open",
         "presenter", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
     })  # fmt: skip
     """Fields whose flags only ``--help-all`` shows."""
     aside: ClassVar[frozenset[str]] = frozenset({
-        "at", "break_on", "duration", "every", "fps", "headless", "json_line", "micro", "paused", "size", "story",
+        "at", "break_on", "duration", "every", "fps", "headless", "json_line", "open", "paused", "size", "story",
     })  # fmt: skip
     """Fields that do not change the result: "copy as command" leaves them out, and all written files too."""
 
@@ -388,7 +390,10 @@ class SceneOptions(Flags):
         "steps from one frame of the recording to the next", None, ge=1, le=10**12, metavar="STEPS",
         shown="chosen to make about 1,000 frames of --steps, or 300 for a page",
     )  # fmt: skip
-    micro: bool = flag("the page also has micro-steps: the keys . and , go through the step after a frame", False)
+    open: WholeNumbersFrom0 | None = flag(
+        "steps after which the page opens the next one: the keys . and , go through its products, sums and gradients",
+        None, metavar="N,N,...", shown="the first, the last, and the one before the largest fall of the loss",
+    )  # fmt: skip
     html: PageFile | None = flag(
         "write the run as one page (.html); it plays in any browser, without Python and offline", None, written=True
     )

@@ -205,6 +205,8 @@ def hint(arguments: Sequence[str], name: str, said: str) -> str:
         return _of_sweep(arguments, said)
     if command := SHOWN_BY.get(PurePath(name).suffix.lower()):
         return f"Try: scalarviz {command} {name}"
+    if "--micro" in arguments:
+        return "Try: leave out --micro: a page opens steps without it; --open 0,100 says which"
     if not name or name in scene_names() or name in COMMANDS or name.endswith(".py"):
         return f"Try: scalarviz {name + ' ' if name else ''}--help"
     return f"Try: scalarviz --help; the scenes are {listing(scene_names())}"

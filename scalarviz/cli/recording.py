@@ -32,7 +32,9 @@ def check_page(options: Any, *, alone: bool) -> None:
 
     `alone`: nothing else is shown or drawn.
     """
-    if options.html:
+    if not options.html:
+        options.refuse(["open"], "no page is written; add --html run.html")
+    else:
         check_target(options.html)
         if alone:
             options.refuse(UNHEARD, "a page has its own pace, colour map and look, and no other picture is drawn")
@@ -51,7 +53,7 @@ def write_page(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            how = {"theme": options.theme, "size": options.size, "title": name}
+            how = {"theme": options.theme, "size": options.size, "title": name, "open": getattr(options, "open", None)}
             path = recording.save_html(options.html, frames=most, **how)
         except ScalarvizError as error:
             fail(str(error))
@@ -69,7 +71,7 @@ SMALL = 10_000
 
 
 def check_recording(options: Any, *, alone: bool) -> None:
-    """Refuse a recording that cannot be written, or --every and --micro without one, before the network is built.
+    """Refuse a recording that cannot be written, or --every without one, before the network is built.
 
     `alone`: nothing else is shown or drawn.
     """
@@ -77,7 +79,7 @@ def check_recording(options: Any, *, alone: bool) -> None:
     if options.recording:
         check_new(options.recording)
     elif not options.html:
-        options.refuse(["every", "micro"], "nothing is recorded; add --recording run.svz")
+        options.refuse(["every"], "nothing is recorded; add --recording run.svz")
 
 
 def begin_recording(scene: Scene, options: Any) -> Recording | None:
@@ -89,12 +91,11 @@ def begin_recording(scene: Scene, options: Any) -> Recording | None:
     wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
     every = options.every or max(1, -(-options.steps // wanted))
     more = scene.run.n_weights <= SMALL
-    parts = {"gradients": more, "updates": more, "activations": more, "micro": options.micro}
+    parts = {"gradients": more, "updates": more, "activations": more}
     recording = Recording(scene, every, path=options.recording, **parts)
     recording.tell = lambda line: say(f"{scene.name}: {line}")
     steps = "every step" if every == 1 else f"every {every:,} steps"
     also = ": values, gradients, updates and the probe's rows" if more else ": values"
-    also += ", and micro-steps" if options.micro else ""
     say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
     return recording
 

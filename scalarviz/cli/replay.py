@@ -26,7 +26,21 @@ if TYPE_CHECKING:
     from ..view.page.recording import Recorded
 
 _SHARED = (
-    *("headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "html", "json_line"),
+    *(
+        "headless",
+        "out",
+        "at",
+        "duration",
+        "fps",
+        "paused",
+        "size",
+        "theme",
+        "presenter",
+        "cmap",
+        "html",
+        "open",
+        "json_line",
+    ),
 )
 """Flags that mean the same as for scenes."""
 

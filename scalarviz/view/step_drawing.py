@@ -91,9 +91,9 @@ class StepDrawing:
             bench.scenery.values.lift(None, bench.project)
         quantity = self._quantity if step is None else step.quantity
         same = step is not None and was is not None and (was.phase, was.quantity) == (step.phase, quantity)
+        bench.colouring.opened = step is not None
         if quantity != bench.colouring.quantity and not same:
             bench.set_look(quantity=quantity)
-        bench.colouring.opened = step is not None
         if (was is None) != (step is None):
             bench.lay_out()
         bench.refresh()
@@ -572,12 +572,17 @@ class StepDrawing:
             height *= min([1.0, *(free / np.maximum(SINKS * risen, 1.0)).clip(0.05)[rises]])
         return height_scale(change, height)
 
+    @property
+    def rise_of_one(self) -> float:
+        """How far a change of 1 raises a cube, as a share of its height."""
+        return self._scale / self._height
+
     def _rise(self) -> Floats:
         """Return how far each cube has risen or sunk, as a share of its height; current ones still move."""
         step = self._shown_step
         change = np.asarray(step.frame.state["change"], np.float64)
         share = self._progress
-        rise = np.nan_to_num(change, posinf=0.0, neginf=0.0) * self._scale / self._height
+        rise = np.nan_to_num(change, posinf=0.0, neginf=0.0) * self.rise_of_one
         rise[step.weights] *= share * share * (3.0 - 2.0 * share)
         return rise
 
@@ -651,7 +656,7 @@ class StepDrawing:
         if rows is not None:
             sketches.append(beside_cubes.ribbon(rows[1], bench.theme, step.phases, step.phase))
             if rows[0] is not None:
-                button = beside_cubes.predict_box(rows[0])
+                button = beside_cubes.predict_box(rows[0]) if bench.keys else None  # somebody can press it
                 sketches.append(beside_cubes.sentence(rows[0], bench.theme, step.sentence, button))
                 if button is not None:
                     sketches.append(beside_cubes.predict_button(button, bench.theme, on=step.predicts))

@@ -418,7 +418,8 @@ class Workbench:
         UnknownNameError, InputError
             An unknown name, or a quantity that was not recorded; nothing is changed then.
         """
-        check_kept(self.subject.source, quantity)
+        if not self.colouring.opened:  # an opened step has its numbers, recorded or not
+            check_kept(self.subject.source, quantity)
         look = self.theme if theme is None else presenting(theme, self.theme.presenter)
         name = self.cmap_name if cmap is None else cmap
         for view in self.views:

@@ -31,13 +31,14 @@ BAD_VALUES: dict[str, list[str]] = {
     "source": ["folder"], "apply": ["text.txt"], "load": ["missing.png", "text.txt"],
     "output": ["folder", "text.txt/x.png", "x.mp4"], "out": ["folder", "", "text.txt/x.png", "x.mp3"],
     "export_lut": ["x.png"], "save": ["folder", "text.txt/w.safetensors"], "recording": ["w", "one.svz"],
-    "html": ["folder"], "every": ["0", "9" * 20], "sampling": ["Epochs"], "at": ["-1", "9" * 20],
+    "html": ["folder"], "every": ["0", "9" * 20],
+    "open": ["-1", "1.5", "x"], "sampling": ["Epochs"], "at": ["-1", "9" * 20],
     "schedule": ["Cosine", "cosine:", "linear:0", "linear:1.5", "cycle:1:2", "linear:9999999999999", "constant:5",
                  "step", "plateau"],
     "break_on": ["", "loss <", "no_such > 1", "__import__('os')", "0.weight[9][9] > 0", "(" * 200,
                  "loss < " + "1" * 10_000],
 }  # fmt: skip
-SWITCHES = {"--headless", "--json", "--micro", "--paused", "--presenter", "--random-coordinates"}
+SWITCHES = {"--headless", "--json", "--paused", "--presenter", "--random-coordinates"}
 PARTNERS = {"--source": "--graded good.png", "--graded": "--source good.png", "--apply": "--output o.png",
             "--output": "--apply good.png", "--every": "--recording x.svz"}  # fmt: skip
 """Flags that come in pairs get a good partner, so that the bad value itself is what is wrong."""
@@ -197,7 +198,8 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--load damaged.safetensors": ("damaged",),
         "--out x.png --out ./x.png": ("x.png", "both write"),
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
-        "--micro": ("nothing is recorded", "--recording"),
+        "--micro": ("no such option", "leave out --micro"),
+        "--open 3": ("no page is written", "--html"),
         "--recording one.svz": ("never overwrite",),
         "--story step": ("--story step", "--out"),
         "--story step --out x.png": ("needs a film", "--out step.mp4"),

@@ -65,7 +65,7 @@ def test_the_line_says_the_run_and_nothing_is_written_that_is_not_named(small, t
 @every_scene
 def test_a_file_goes_on_as_if_nothing_had_been_between_and_a_recording_changes_no_bit(small, tmp_path, name, flags):
     """The file brings its architecture, rate, optimiser and seed; flags of the data are given again."""
-    before, recording = listing(tmp_path), ("--every", 3, "--micro", "--recording", "run.svz")
+    before, recording = listing(tmp_path), ("--every", 3, "--recording", "run.svz")
     whole = small(name, *flags, "--seed", 3, "--steps", 9, *recording, "--save", "whole.safetensors", "--json")
     assert whole.code == 0, whole.err
     assert listing(tmp_path).keys() - before.keys() == {"run.svz", "whole.safetensors"}

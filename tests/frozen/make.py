@@ -270,7 +270,7 @@ def make_files(folder: Path) -> None:
     loaded = load_scene("rgb")
     scene = loaded.build(loaded.options(**CHECKPOINT))
     run, everything = scene.run, dict.fromkeys(("gradients", "updates", "activations", "deltas"), True)
-    with sv.Recording(scene, every=2, micro=True, path=folder / "steps.svz", **everything):
+    with sv.Recording(scene, every=2, path=folder / "steps.svz", **everything):
         run.step(2)
         run.do(SetWeights(0, np.array([0.5])))
         run.change(lr=0.05)

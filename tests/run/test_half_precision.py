@@ -259,7 +259,7 @@ def test_a_skipped_step_moves_nothing_in_why_and_when_it_is_opened(capsys):
 
 def test_recorded_frames_are_of_float16_as_live_ones(tmp_path):
     run = skipping()
-    with sv.Recording(run, path=tmp_path / "run.svz", micro=True) as recording:
+    with sv.Recording(run, path=tmp_path / "run.svz", activations=True) as recording:
         run.step(3)
         recording.save_html(tmp_path / "page.html")  # of skipped steps, too
     live = run.frame()

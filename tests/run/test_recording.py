@@ -310,7 +310,6 @@ def closed(path):
 
 @refusals({
     "file exists": (lambda path: sv.Recording(make_run(), path=path), InputError, "short.svz", "another name"),
-    "micro": (lambda path: sv.Recording(make_run(), micro="yes"), TypeMismatchError, "micro", "yes"),
     "a layer": (lambda path: sv.Recording(nn.Linear(2, 1)), TypeMismatchError, "sv.run("),
     "no such frame": (lambda path: sv.load_recording(path).frame(4), InputError, "4"),
     "no such branch": (lambda path: sv.load_recording(path).on(7), InputError, "short.svz", 7, "allowed: 0"),

@@ -62,7 +62,7 @@ def test_a_number_that_counts_is_no_weight_unless_it_is_alone(kind):
     "Values": (lambda watched: sv.watch([sv.Value(1.0)]), TypeMismatchError, "list", "sv.draw(value)"),
     "an array": (lambda watched: sv.watch(np.ones(3)), TypeMismatchError, "ndarray", "{'x': x}"),
     "dates": (lambda watched: sv.watch({"a": np.array(["2026-11-22"], "M8[D]")}), InputError, "'a'", "datetime64"),
-    "recorded": (lambda watched: sv.Recording(watched, micro=True), InputError, "micro", "allowed: gradients, updates"),
+    "recorded": (lambda watched: sv.Recording(watched, deltas=True), InputError, "deltas", "gradients, updates"),
     "turned": (lambda watched: watched.update({"w": np.ones((3, 2))}, loss=1), InputError, "w", "(3, 2)", "(2, 3)"),
     "missing": (lambda watched: watched.update({}), InputError, "w", "missing"),
     "more": (lambda watched: watched.update({"w": np.ones((2, 3)), "b": np.ones(1)}), InputError, "'b' was"),

@@ -327,7 +327,7 @@ class RecordedSource(Played):
 
     @property
     def n_inputs(self) -> int:
-        probe = self.probe
+        probe = self.record.probe  # known also if its rows were not recorded
         return 0 if probe is None else len(probe)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
@@ -95,7 +96,7 @@ class Player(Output):
 
 def player(
     record: Any, *, size: tuple[int, int] | None = None, theme: str = "light", title: str = "",
-    frames: int | None = None,
+    frames: int | None = None, open: Sequence[int] | None = None,
 ) -> Player:  # fmt: skip
     """Show a recording in a notebook cell. It plays in the saved notebook and as a web page, without Python.
 
@@ -112,6 +113,8 @@ def player(
         Default: the name of the recorded scene or run.
     frames : int, optional
         The most frames shown, evenly chosen; default: all. The notebook file contains them.
+    open : list of int, optional
+        Steps after which the player can walk through the next one; as for ``Recorded.save_html``.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def player(
     if isinstance(record, str | Path | recording.Recording):
         opened = record.read() if isinstance(record, recording.Recording) else recording.Recorded(record)
         with closing(opened) as read:
-            return player(read, size=pixels, theme=look, title=title, frames=frames)
+            return player(read, size=pixels, theme=look, title=title, frames=frames, open=open)
     if isinstance(record, RecordedPair):
         page = comparison_html(record, theme=look, size=pixels, title=title, frames=frames)
         last = record.frame_at(len(record.steps) - 1)
@@ -145,7 +148,7 @@ def player(
         )
     if not len(record):
         raise InputError("player: the recording has no frames; train some steps first")
-    page = html_of(record, record.pictures, theme=look, size=pixels, title=title, frames=frames)
+    page = html_of(record, record.pictures, theme=look, size=pixels, title=title, frames=frames, open=open)
     finite = [float(loss) for loss in record.loss if loss == loss]
     fall = f", loss {loss_text(finite[0])} to {loss_text(finite[-1])}" if finite else ""
     steps = f"steps {int(record.steps[0]):,} to {int(record.steps[-1]):,}"

@@ -76,10 +76,10 @@ class Walk:
     ) -> None:
         if opened.trial:  # its own rows: in training they may differ from those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
-            frame = replace(frame, activations={**frame.activations, **rows})
+            frame = replace(frame, activations={**opened.data_means, **frame.activations, **rows})
         self._of_sample = frame  # for panels, also beside the means of a batch
         self.mean = not opened.trial
-        if not opened.trial and frame.activations:
+        if not opened.trial:
             frame = replace(frame, activations={**frame.activations, **opened.means, **opened.data_means})
         self.opened, self.subject, self.frame = opened, subject, frame
         self._open_other = other

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...checks import integer, text
-from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.core.frame import Frame, Past
-from ...run.core.tensors import Stage
-from ...run.opened.opened import Opened
 from ...run.panels.base import PanelPicture
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
@@ -28,15 +23,13 @@ from ...run.sources.recording.recorded import Recorded
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text
-from ..ink.theme import get_theme, negative
-from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.step_view import BACKWARD, GRADIENTS, Formula, MicroStepView
-from ..micro.walk import Walk, open_step, sides
+from ..ink.theme import get_theme
 from ..panels.word import WordDrawer
-from ..shown.subject import Subject, subject_of
+from ..shown.subject import Subject, recorded_subject, subject_of
 from .document import document_of, laid_out
+from .opened import checked_steps, opened_of
 from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
-from .page import SceneParts, about_of, gathered, json_number, keys_of, letter_maps, loss_axis, parts_of, shell, upright
+from .page import SceneParts, about_of, gathered, keys_of, letter_maps, loss_axis, parts_of, shell, upright
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_bytes
 
@@ -66,13 +59,15 @@ def html_of(
     size: tuple[int, int] = (1280, 720),
     title: str = "",
     frames: int | None = None,
+    open: Sequence[int] | None = (),
     others: Sequence[PanelPicture] = (),
     scene: object = None,
 ) -> str:
     """Return the page of a recording's branch; see :meth:`~scalarviz.view.page.recording.Recorded.save_html`.
 
-    Frames of an earlier network are left out, which the page says. `pictures` are of the scene's panels, `others` the
-    same in the other theme. `scene` is the recorded scene: it adds what the file does not store.
+    `open` lists steps to open; none by default. Frames of an earlier network are left out, which the page says.
+    `pictures` are of the scene's panels, `others` the same in the other theme. `scene` is the recorded scene: it adds
+    what the file does not store.
     """
     look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or record.about.name
@@ -84,7 +79,8 @@ def html_of(
     if letters is not None:  # letters say more than their pictures, and for every frame
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
-    shown = chosen(fitting, most)
+    asked = checked_steps(open)
+    shown = sorted({*chosen(fitting, most), *(k for k in fitting if int(record.steps[k]) in (asked or ()))})
     rest = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
     added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
@@ -106,7 +102,8 @@ def html_of(
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities, own.headlines)
-    walks = walks_of(subject, source, shown, document) if record.walks else None
+    with_panels = recorded_subject(source, pictures).after(last)
+    walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]])
     seen = films(pictures, others)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown))
     head = {
@@ -124,10 +121,10 @@ def html_of(
     if letters is not None:
         parts["letters"] = dense_text(squeezed(letters.as_json()))
     if walks is not None:
-        parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
-    entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
+        parts |= {"opened": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
+    entries, call = ("page.js", "openPage();") if walks is None else ("opened.js", "openWithSteps();")
     extras = [name for name, there in (("branches.js", lines), ("lettered.js", letters)) if there]
-    styles = [name for name, there in (("walked.css", walks), ("lettered.css", letters)) if there]
+    styles = [name for name, there in (("opened.css", walks), ("lettered.css", letters)) if there]
     loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
@@ -197,7 +194,7 @@ class PageWriter:
 
     def save_html(
         self, path: StrPath, *, theme: str = "dark", size: tuple[int, int] = (1280, 720), title: str = "",
-        frames: int | None = None,
+        frames: int | None = None, open: Sequence[int] | None = None,
     ) -> Path:  # fmt: skip
         """Write one HTML file that plays in a browser, without Python and without a network.
 
@@ -213,6 +210,10 @@ class PageWriter:
             Default: the name of the recorded scene or run, or both names.
         frames : int, optional
             The most frames shown, evenly chosen, at least 2; default: all.
+        open : list of int, optional
+            Recorded steps after which the page can walk through the next step, micro-step by micro-step. Default: the
+            first, the last, and the one before the largest fall of the loss, as far as they are small. A comparison
+            opens none.
 
         Returns
         -------
@@ -228,7 +229,7 @@ class PageWriter:
         RuntimeWarning
             The file has more than 10 MB.
         """
-        return self._save_html(path, theme=theme, size=size, title=title, frames=frames)
+        return self._save_html(path, theme=theme, size=size, title=title, frames=frames, open=open)
 
     @abstractmethod
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
@@ -344,127 +345,3 @@ def abandoned_losses(past: Past) -> list[dict[str, Any]]:
                           "why": known[number].why, "number": number,
                           "from": after[number] if after[number] >= 0 else known[number].first})  # fmt: skip
     return found
-
-
-# ---- Micro-steps of a recording in a page: their words and numbers.
-
-MOST = 60  # most steps with micro-steps in a page
-MOST_BYTES = 400_000  # most bytes of their numbers, uncompressed
-Lengths = Sequence[tuple[str, int]]  # names and lengths of rows, in order
-
-
-def walks_of(
-    subject: Subject, source: RecordedSource, places: Sequence[int], document: Mapping[str, Any]
-) -> tuple[dict[str, Any], Float32] | None:
-    """Return the micro-steps after some frames of a page, or None if there are none.
-
-    The result is JSON data, and an array with a row for each walk: the numbers of the cubes (see `_numbers`), rows,
-    deltas. The source keeps its position.
-    """
-    lengths = [("input", source.n_inputs), *((stage.name, stage.outputs) for stage in subject.stages)]
-    count = int(document["parameters"])
-    plans: list[dict[str, Any]] = []  # data shared by many steps
-    known: list[object] = []  # keys of the plans
-    cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
-    height = min(2 * plate["depth"] for plate in document["plates"] if plate["kind"] != "activation")
-    walks: list[dict[str, Any]] = []
-    rows: list[Float32] = []
-    here = source.place
-    room = MOST_BYTES // (2 * 4 * (4 * count + 2 * sum(length for _, length in lengths)))
-    try:
-        for number in chosen([*range(len(places))], max(2, min(MOST, room))):
-            source.show_frame(places[number])
-            frame = source.frame()
-            for alone in sorted(sides(subject), reverse=True):
-                try:
-                    opened = open_step(subject, alone=alone)
-                    walk = Walk(opened, subject, frame)
-                except ScalarvizError:  # steps that cannot be read are left out
-                    continue
-                own = [(one.phase, one.stage, one.other_calls, *one.units, "of", *one.weights) for one in walk.steps]
-                if (key := (alone, own)) not in known:
-                    known.append(key)
-                    plans.append(_plan(walk, opened, cubes))
-                walks.append({"frame": number, **_walk_data(walk, opened, known.index(key), height)})
-                rows.append(_numbers(walk, opened, lengths, count))
-    finally:
-        source.show_frame(here)
-    if not rows:
-        return None
-    order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each kind changes slowly
-    said = {"plans": plans, "walks": [walks[k] for k in order], "rows": lengths}
-    return said, np.stack([rows[k] for k in order])
-
-
-def _numbers(walk: Walk, opened: Opened, lengths: Lengths, count: int) -> Float32:
-    """Return the numbers of a walk: gradients, forward and backward products, value changes, rows, deltas."""
-    made = [walk.frame.activations[name] for name, _ in lengths]
-    (_, inputs), *_ = lengths
-    deltas = [np.full(inputs, np.nan), *(opened.delta_sums[name] for name, _ in lengths[1:])]
-    with np.errstate(over="ignore"):
-        values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
-        products, passed = values * micro_step.forward_factors, values * micro_step.backward_factors
-        if any(len(stage.shape) == 3 for stage in walk.stages.values()):  # deltas on maps have terms of their own
-            for at in range(walk.first_of(BACKWARD), walk.first_of(GRADIENTS)):
-                own = walk.micro_step_at(at).frame.state.get("passed on", passed)
-                passed = np.where(np.isnan(own), passed, own)
-        lit = [opened.gradient, products, passed, opened.new_values - values]
-        parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
-        return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
-
-
-def _walk_data(walk: Walk, opened: Opened, plan: int, height: float) -> dict[str, Any]:
-    first, last, own = walk.micro_step_at(1), walk.micro_step_at(len(walk)), walk.own_loss
-    lines, scale = [], height_scale(np.asarray(last.range_values), height)
-    for at in range(1, len(walk) + 1):
-        sentence, face = walk.line(at)
-        lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face,
-                      sentence.index, sentence.caption.text])  # fmt: skip
-    return {
-        "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
-        "loss": loss_text(opened.loss), "own": None if own is None else json_number(own), "samples": first.samples,
-        "mean": last.shows_means, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
-        "lines": lines, "table": last.table, "rise": scale / height, "height": height_words(scale),
-    }  # fmt: skip
-
-
-def _formula(formula: Formula) -> list[Any]:
-    tones = ["negative" if w.tone == "violet" and negative(w.text) else w.tone for w in formula.numbers]
-    return [formula.letters, [[w.text, tone, int(w.bold)] for w, tone in zip(formula.numbers, tones, strict=True)]]
-
-
-def _plan(walk: Walk, opened: Opened, cubes: set[str]) -> dict[str, Any]:
-    spans = opened.phases()
-    phases = zip(walk.micro_step_at(1).phases, spans, strict=True)
-    return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
-            "lights": [_light(walk.micro_step_at(at), walk.subject.stages, cubes) for at in range(1, len(walk) + 1)],
-            "phases": [[one.name, span.start, one.count, one.words] for one, span in phases]}  # fmt: skip
-
-
-def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
-    """Return whole numbers as runs of consecutive ones: first, and one after the last."""
-    if not len(numbers):
-        return []
-    cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-    return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
-
-
-def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
-    """Return what a micro-step lights, as runs of indices.
-
-    These are: lit weights, weights in the colour range, weights with a gradient, weights of the micro-step; known
-    activations and known deltas over the rows of all stages. Then follow the source of the deltas on each row of cubes,
-    and the source of the current sums: output row, first weight, number and length of the sums, first bias.
-    """
-    numbers = step.frame.state.get(step.quantity)
-    lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
-    read = step.reached["input"]
-    reached = np.concatenate([read, *(step.reached[stage.name] for stage in stages)])
-    come = np.concatenate([np.full(len(read), np.nan), *(step.deltas[stage.name] for stage in stages)])
-    every = (lit, ~np.isnan(step.range_values), step.frame.computed, reached, ~np.isnan(come))
-    runs = [_runs(np.flatnonzero(some)) for some in every]
-    made, layer = step.layer, None
-    if made is not None and made.weight is not None and step.output_row in step.sums:
-        layer = [step.output_row, made.weight.start, *made.weight.shape, -1 if made.bias is None else made.bias.start]
-    whose = list(whose_deltas(stages, step.deltas, cubes).items())
-    return [*runs[:3], _runs(np.sort(step.weights)), *runs[3:], whose, layer]

@@ -35,7 +35,7 @@ from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..shown.names import Names
 from ..shown.subject import Subject, pair_subject
-from .document import document_of, map_of
+from .document import document_of
 from .link import link_of
 from .pack import Float32, dense_text, packed_text, squeezed
 from .page import GESTURES, keys_of, loss_axis, numbers_of, shell, upright
@@ -240,6 +240,8 @@ class Comparison(PageWriter, RecordedPair):
 
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
         """Write both and their difference; `frames` counts the steps at which either was recorded."""
+        if asked.pop("open"):
+            raise InputError("open: a comparison opens no steps; try save_html of one recording")
         files = [one.record.path for one in self.pair if isinstance(one, RecordedSource)]
         return write_html(path, files, partial(comparison_html, self, **asked))
 
@@ -281,7 +283,6 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     wide, high = (size[0] - AROUND[0]) // COLUMNS, size[1] - AROUND[1]
     document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, strip=False)
     other = document_of(subject, STACKED, look, strip=False)
-    document["maps"][MAP] = map_of(MAP)
     head, tables = _head_and_tables(pair, shown, document)
     head |= {"ranges": _row_ranges(pair, shown, subject)} if pair.stages else {}
     shows = [{**one, "words": f"{one['words']}, {pair.of}", "map": MAP} for one in document["quantities"]]

@@ -318,6 +318,8 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         read = self._read.get((number, place, theme), make)
         if read is None:
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
+        for part in read:
+            part.copied = self.panel.title, place
         said = f"{self.panel.title}, as recorded at step {picture.step:,}"
         ink = theme.text2 if picture.step != moment.step else theme.text3
         sketch.text(x, y + place[3] - 2 * AIR + 16, cut(said, width), LABEL, ink)

@@ -367,11 +367,12 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, story=story)
 
 
-def recorded_subject(source: RecordedSource) -> Subject:
-    """Return the subject of a recording, with the recorded probe sample."""
+def recorded_subject(source: RecordedSource, pictures: Sequence[PanelPicture] | None = None) -> Subject:
+    """Return the subject of a recording, with the recorded probe sample, and `pictures` in place of the file's."""
     about, probe = source.record.about, source.probe
     given = None if probe is None else probe.copy()
-    panels = (*_recorded_panels(source), LossCurve() if about.optimizer else LOOP_CURVE)
+    recorded = _recorded_panels(source.record.pictures if pictures is None else pictures)
+    panels = (*recorded, LossCurve() if about.optimizer else LOOP_CURVE)
     rest, story = (about.plan, about.whole_loss), (about.headline, about.sentence)
     return Subject(source, probe, recorded_sample(source), panels, given, *rest, story=story)
 
@@ -403,13 +404,13 @@ def pair_subject(pair: RecordedPair) -> Subject:
     return Subject(pair, sample=Sample(inputs, outputs, sheet=a.sheet and b.sheet), both=both)
 
 
-def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
+def _recorded_panels(pictures: Sequence[PanelPicture]) -> Iterator[RecordedPictures]:
     """Yield the recorded pictures of the scene's panels, in its order."""
     found: dict[str, list[PanelPicture]] = {}
-    for picture in source.record.pictures:
+    for picture in pictures:
         found.setdefault(picture.panel, []).append(picture)
-    for name, pictures in found.items():
-        yield RecordedPictures(name, tuple(sorted(pictures, key=lambda picture: picture.step)))
+    for name, some in found.items():
+        yield RecordedPictures(name, tuple(sorted(some, key=lambda picture: picture.step)))
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

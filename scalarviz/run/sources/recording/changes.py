@@ -237,7 +237,7 @@ class WatchedChanges(Changes):
     """Changes of a watched network. A loop that restarts is another branch."""
 
     def __init__(self, x: Watched, wanted: Mapping[str, bool]) -> None:
-        for part in ("activations", "deltas", "micro"):
+        for part in ("activations", "deltas"):
             if wanted[part]:
                 raise InputError(
                     f"Recording: got {part} for a network that another library trains; allowed: gradients, updates. "

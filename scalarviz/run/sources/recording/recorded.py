@@ -171,7 +171,7 @@ class Recorded(Closing):
     edits : tuple of Applied
         All edits up to the branch's end.
     has : frozenset of str
-        Parts of every frame beside its values: "gradients", "updates", "activations", "deltas", "micro".
+        Parts of every frame beside its values: "gradients", "updates", "activations", "deltas".
     remark : str
         What could not be read, one clause; empty if everything could.
 
@@ -221,8 +221,6 @@ class Recorded(Closing):
         every: list[bool] = np.all(self._frames["has"], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
-        if self.walks:
-            self.has |= {"micro"}
         self.curve: Curve = branches.curve(number)
         self.edits = branches.edits(number)
 
@@ -339,11 +337,6 @@ class Recorded(Closing):
         if self._open.altered:
             raise FileFormatError(f"{path_text(self.path)}: {_LOST}")
         return self._open.lock
-
-    @property
-    def walks(self) -> bool:
-        """True if pages of it have micro-steps: it was recorded with ``micro=True``, and its steps open."""
-        return self._open.meta.get("micro") == "1" and not self.rules.lacks
 
     @property
     def why_closed(self) -> str:

@@ -374,8 +374,6 @@ class Recording(Closing):
         Steps between two frames; edits, jumps, the first and the last step have frames as well.
     gradients, updates, activations, deltas : bool
         Record these beside the values. The last two are rows of the probe: the scene's, or the first sample.
-    micro : bool
-        Let pages of it have micro-steps, of the probe alone and of the step's own batch; record the activations.
     panels : bool
         Make pictures of the panels when it is closed.
     path : path, optional
@@ -419,11 +417,10 @@ class Recording(Closing):
     def __init__(
         self, x: Run | Scene | Watched, every: int = 1, gradients: bool = False, updates: bool = False,
         activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
-        budget: int = BUDGET, micro: bool = False, data: bool = True, data_limit: int = DATA_LIMIT,
+        budget: int = BUDGET, data: bool = True, data_limit: int = DATA_LIMIT,
     ) -> None:  # fmt: skip
         every, budget = integer("Recording: 'every'", every, 1), integer("Recording: budget (bytes)", budget, 0)
-        parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,
-                 "micro": micro}  # fmt: skip
+        parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas}
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
         self.panels = flag(panels, "Recording: panels")
         limit = integer("Recording: data_limit (bytes)", data_limit, 0) if flag(data, "Recording: data") else None
@@ -433,8 +430,7 @@ class Recording(Closing):
         self._process, self._temporary = os.getpid(), path is None
         about = news.about
         probe, target = (None if row is None else np.array(row) for row in (about.probe, about.probe_target))
-        rows = wanted["activations"] or wanted["micro"]
-        probing = Probing(probe, target, rows, wanted["deltas"], about.whole_loss and not about.whole)
+        probing = Probing(probe, target, wanted["activations"], wanted["deltas"], about.whole_loss and not about.whole)
         self._database, self.path = create(_temporary() if path is None else path, 4 * news.count)
         self._file = FileUse(self.path)
         database = self._database

@@ -4,6 +4,7 @@
 import { element } from "./ink.js";
 import { watchTheme } from "./notebook.js";
 import { Picture } from "./picture.js";
+import { placeSpots } from "./spots.js";
 
 const SILENCE = 2000; // milliseconds without a frame after which a place reports that it is still there
 const HAND = 25; // milliseconds between two pointer positions that are sent
@@ -236,17 +237,8 @@ export class LiveCell {
 
   /** Place buttons for users without a pointer over the spots; a pointer ignores them. */
   name(spots) {
-    const { known: { page: [[wide, high]] }, spotted } = this, share = (x, of) => `${(100 * x) / of}%`;
-    const had = spotted.querySelector(":focus")?.value;
-    spotted.replaceChildren();
-    for (const [name, value, words, tip, x, y, w, h] of spots) {
-      const button = spotted.appendChild(element("button"));
-      button.value = JSON.stringify([name, value]);
-      Object.assign(button, { ariaLabel: words, title: tip });
-      Object.assign(button.style, { left: share(x, wide), top: share(y, high), width: share(w, wide), height: share(h, high) });
-      button.addEventListener("click", () => this.say({ kind: "spot", name, value }));
-    }
-    if (had) ([...spotted.children].find((button) => button.value === had) ?? this.stage).focus({ preventScroll: true });
+    const kept = placeSpots(this.spotted, this.known.page[0], spots, (name, value) => this.say({ kind: "spot", name, value }));
+    if (!kept) this.stage.focus({ preventScroll: true });
   }
 
   /** Copy a text to the clipboard; if the page may not, show it below the picture. */

@@ -1,14 +1,16 @@
 // A display list of view/ink/listed.py, drawn on its own canvas.
 
+import { inkOf } from "./inks.js";
 import { colourAt } from "./ranges.js";
 
 const pictures = new Map(); // images by address: equal ones are decoded once
 const MOST_PICTURES = 200;
+const BAR = "map "; // the address of a colour map
 const ROUND = 900; // a box with at least this radius is a disc
 
 /** Draw one record with the colours of `ink`; `move` maps its points to their current places. */
 export function paint(ink, [kind, ...said], move = (at) => at) {
-  const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // otherwise it is a colour itself
+  const colour = (name) => inkOf(ink.theme, name);
   PAINTERS[kind](ink, move, colour, ...said);
 }
 
@@ -58,6 +60,7 @@ const PAINTERS = {
     ink.shape(pairsOf(flat).map(move), colour(fill));
   },
   image({ context }, move, colour, x, y, wide, high, address, smooth) {
+    if (address.startsWith(BAR)) return paintBar(context, colour, [...move([x, y]), wide, high], address.slice(BAR.length));
     const picture = pictureOf(address);
     context.imageSmoothingEnabled = Boolean(smooth);
     if (picture.naturalWidth) context.drawImage(picture, ...move([x, y]), wide, high);
@@ -81,10 +84,27 @@ const PAINTERS = {
       ink.disc(x, y, radius, shade);
     });
   },
+  spot() {}, // a place to press
+  // a panel's own list, which the page has
+  film(ink, move, colour, x, y, wide, high, name) {
+    const [[, left, top, across], ...records] = ink.filmOf(name), { context } = ink, scale = wide / across;
+    context.save();
+    context.transform(scale, 0, 0, scale, x - scale * left, y - scale * top);
+    paintList(ink, records);
+    context.restore();
+  },
   text(ink, move, colour, x, y, text, size, own, bold, end) {
     ink.text(...move([x, y]), text, size, colour(own), { bold: Boolean(bold), end });
   },
 };
+
+// Draw a colour map from left to right.
+function paintBar(context, colour, [x, y, wide, high], name) {
+  const [map, ...rest] = name.split(":"), shade = context.createLinearGradient(x, 0, x + wide, 0);
+  for (let step = 0; step <= 256; step += 4) shade.addColorStop(step / 256, colour([`${map}@${step}`, ...rest].join(":")));
+  context.fillStyle = shade;
+  context.fillRect(x, y, wide, high);
+}
 
 // The colour of one cell: its digits, or its place in a map after the map's name.
 function fillOf({ shades }, fills, k) {
@@ -105,7 +125,8 @@ function pictureOf(address) {
 
 export function picturesOf(records) {
   const address = { image: 5, sprites: 3 };
-  return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
+  const addresses = records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => record[address[record[0]]]);
+  return addresses.filter((one) => !one.startsWith(BAR)).map(pictureOf);
 }
 
 // Parse numbers as points.

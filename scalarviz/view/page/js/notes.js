@@ -5,7 +5,7 @@
 import { slabCorners, worldOf } from "./boxes.js";
 import { beforeEye, project } from "./camera.js";
 import { paint } from "./list.js";
-import { chipText, deltaText, lossText, shortText, sureChip } from "./numbers.js";
+import { chipText, lossText, shortText, sureChip } from "./numbers.js";
 
 const GROUPS_APART = 3; // pixels between two moved groups
 const CLEARLY = 6; // pixels by which a name must be nearer to its own plate than to others
@@ -37,8 +37,8 @@ export class Around {
     const sides = alone ? [[0, 0]] : [[0, 0], [away[0], 0], [0, away[1]], away];
     for (const [dx, dy] of sides) {
       const there = [box[0] + dx, box[1] + dy, box[2], box[3]];
-      if ((!group.over && this.#covered(there)) || this.taken.some(([other, whose]) => !never(group, whose) && groupsMeet(there, other)) || this.#strays(group, there)) continue;
-      this.taken.push([there, group]);
+      if ((!group.over && this.#covered(there)) || this.taken.some((other) => groupsMeet(there, other)) || this.#strays(group, there)) continue;
+      this.taken.push(there);
       return this.placed.push([group, (point) => move(point).map((x, k) => x + (k ? dy : dx))]);
     }
     return null;
@@ -79,14 +79,10 @@ export class Around {
 
   /** Draw the words over the cubes, or around them. */
   draw(ink, shown, frame, over = false) {
-    const { words, stages } = this.document, last = stages.at(-1)?.name;
+    const { words } = this.document;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
-    const whole = frame.reached?.[last]?.every(Boolean) !== false;
-    for (const [group, move] of this.placed.filter(([one]) => Boolean(one.over) === over)) {
-      const { at, below, delta, mean, sign, shapes, texts } = group;
-      const come = delta === undefined || (frame.deltas?.mean === mean && (sign < 0 ? frame.deltas.row[delta] < 0 : frame.deltas.row[delta] >= 0));
-      if (!come || (at === "picture" && !whole) || (below && frame.deltas)) continue; // the outcome of the sample
-      for (const shape of shapes) this.#shape(ink, move, shape, whole);
+    for (const [{ shapes, texts }, move] of this.placed.filter(([one]) => Boolean(one.over) === over)) {
+      for (const shape of shapes) this.#shape(ink, move, shape);
       for (const [x, y, text, size, colour, bold, end, bound] of texts) {
         const said = bound ? this.#written(bound, size, bold, shown, frame) : text;
         paint(ink, ["text", x, y, said, size, colour, bold, end], move);
@@ -95,18 +91,17 @@ export class Around {
   }
 
   // Draw a shape; a bound one is filled with the colour from its row.
-  #shape(ink, move, record, whole) {
+  #shape(ink, move, record) {
     const [kind, x, y, wide, high, name, ...rest] = record;
     if (kind !== "rect" || !rest.at(-1)) return paint(ink, record, move);
-    const fill = whole || name === "input" ? swatchColour(this.row(name)) : null;
+    const fill = swatchColour(this.row(name));
     if (fill) paint(ink, [kind, x, y, wide, high, fill, ...rest], move);
   }
 
   // Draw a number of the frame after its words; nothing if it is unknown.
-  #written([name, index, form, before, within], size, bold, shown, { sample_loss: loss, reached, deltas, rowErrors }) {
+  #written([name, index, form, before, within], size, bold, shown, { sample_loss: loss, rowErrors }) {
     const [kind, bound] = form.split(" ");
     if (kind === "loss") return loss === undefined || loss === null ? "" : before + lossText(loss);
-    if (kind === "delta") return before + deltaText(deltas.row[index]);
     if (kind === "range") {
       const extent = shown.extents[name], sign = shown.quantity.scale === "log" ? "\u2264\u2009" : bound;
       const text = extent === undefined ? before.trimEnd() : before + (extent ? sign + shortText(extent) : "all 0");
@@ -114,7 +109,6 @@ export class Around {
     }
     const row = this.row(name);
     if (kind === "target") return Number.isNaN(row?.[index] ?? NaN) ? "?" : chipText(row[index]);
-    if (reached?.[name] && !reached[name][index]) return "";
     return row ? sureChip(row[index], rowErrors?.[name]?.[index], kind === "signed") : "\u2013";
   }
 }
@@ -131,8 +125,6 @@ function boundsOf(points) {
   return [...low, high[0] - low[0], high[1] - low[1]];
 }
 
-// Return whether two groups are never shown together: deltas and what they replace, or deltas of two kinds.
-const never = (one, other) => (one.delta === other.delta ? one.delta !== undefined : one.delta !== undefined && other.delta !== undefined ? one.mean !== other.mean : one.below || other.below);
 function groupsMeet(one, other) {
   return [0, 1].every((k) => one[k] < other[k] + other[k + 2] + GROUPS_APART && other[k] < one[k] + one[k + 2] + GROUPS_APART);
 }

@@ -2,7 +2,9 @@
 
 import { project } from "./camera.js";
 import { Ink } from "./ink.js";
+import { followers } from "./follow.js";
 import { drawLegends } from "./legend.js";
+import { paint, paintList } from "./list.js";
 import { Around } from "./notes.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
@@ -55,21 +57,43 @@ export class Overlay {
     const { ink, view } = this;
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
+    if (frame.list) {
+      this.#paintList(frame.list);
+      return this.#marks({ hit, pointer, chosen }, frame, theme);
+    }
     this.#place();
     if (this.crosses) this.#fade(theme);
     this.around.draw(ink, this.shown, frame);
     if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed);
     const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
     const colourOf = (index, element) => this.colourOf(index, element, tables);
-    const hides = new Set([...(frame.hides ?? []), ...(frame.covers?.(this) ?? [])]);
-    drawValues(ink, this.places, this.shown, frame, colourOf, small, hides);
+    drawValues(ink, this.places, this.shown, frame, colourOf, small);
     frame.above?.(this, colourOf);
-    if (chosen) this.#outline(chosen, theme);
+    this.#marks({ chosen }, frame, theme);
     this.around.draw(ink, this.shown, frame, true);
-    if (hit) {
-      this.#brackets(hit, theme);
-      if (pointer) drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);
-    }
+    this.#marks({ hit, pointer }, frame, theme);
+  }
+
+  // Draw the window's list; under another camera what stands among the cubes follows them, inside the scene.
+  #paintList(list) {
+    const { ink, view, document } = this;
+    if (!view.turned) return paintList(ink, list);
+    const follow = followers(document, view), moved = list.map((record) => [record, follow(record)]);
+    ink.context.save();
+    ink.context.beginPath();
+    ink.context.rect(...document.scene);
+    ink.context.clip();
+    for (const [record, move] of moved) if (move && record[0] !== "clip") paint(ink, record, move);
+    ink.context.restore();
+    return paintList(ink, moved.filter(([, move]) => !move).map(([record]) => record));
+  }
+
+  // Mark the selected cube, and the one under the pointer with its name.
+  #marks({ hit, pointer, chosen }, frame, theme) {
+    if (chosen) this.#outline(chosen, theme);
+    if (!hit) return;
+    this.#brackets(hit, theme);
+    if (pointer) drawTip(this.ink, pointer, [this.view.width, this.view.height], this.shown, frame, hit);
   }
 
   // All places stay while camera and kind of quantity stay.

@@ -57,11 +57,23 @@ export class PanelPictures {
     });
   }
 
+  /** Return the list of a panel at a frame. */
+  listOf(name, frame, theme) {
+    const one = this.shown.find(panel => panel.name === name);
+    if (!one) return [["box", 0, 0, 1, 1]]; // nothing of it could be read
+    const { lists, place } = this.#at(one, frame, theme);
+    return lists[place];
+  }
+
+  #at({ looks, steps }, frame, theme) {
+    const known = Math.min(this.run.steps[frame], this.run.until);   // later ones are of another branch
+    return { lists: looks[Number(theme !== this.run.document.theme)], place: Math.max(steps.findLastIndex(step => step <= known), 0) };
+  }
+
   show(frame, theme) {
-    const now = this.run.steps[frame], known = Math.min(now, this.run.until);   // later ones are of another branch
+    const now = this.run.steps[frame];
     for (const one of this.shown) {
-      const lists = one.looks[Number(theme !== this.run.document.theme)];
-      const place = Math.max(one.steps.findLastIndex(step => step <= known), 0), step = one.steps[place];
+      const { lists, place } = this.#at(one, frame, theme), step = one.steps[place];
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;
       one.caption.classList.toggle("old", step !== now);

@@ -3,7 +3,7 @@
 import { Overlay } from "./overlay.js";
 import { Pointers } from "./pointer.js";
 import { Shown } from "./quantity.js";
-import { tableOf } from "./ranges.js";
+import { mapIn, tableOf } from "./ranges.js";
 import { Stage } from "./stage.js";
 import { Viewpoint } from "./viewpoint.js";
 
@@ -207,8 +207,8 @@ export class Player extends Stage {
   #draw(fineness) {
     const { view: { width, height, type, camera }, overlay, frame } = this, { foot } = overlay;
     this.#takeOver();
-    const window = [0, 0, width + 1, foot < height ? foot : height + 1], theme = this.document.themes[this.look];
-    overlay.density = this.drawCubes([width * type, height * type], fineness, theme, camera, window, { empty: !frame });
+    const whole = [0, 0, width + 1, foot < height ? foot : height + 1], window = frame?.list && this.view.turned ? this.document.scene : whole, theme = this.document.themes[this.look];
+    overlay.density = this.drawCubes([width * type, height * type], fineness, theme, camera, window, { empty: !frame, past: frame?.past });
     this.fresh = fineness;
     this.#write();
     this.#tell("drawn", frame);
@@ -229,10 +229,10 @@ export class Player extends Stage {
 
   // Update the cubes with changes of frame and look.
   #takeOver() {
-    const { frame, shown, cubes, overlay: { own }, document: { maps, colours } } = this;
+    const { frame, shown, cubes, overlay: { own }, document } = this;
     const names = [this.showing.map, frame?.rowMap ?? "activation"], wanted = `${names} ${this.look}`, other = this.coloured !== wanted;
     if (other) {
-      this.tables = names.map((name) => tableOf(maps[name][this.look], colours));
+      this.tables = names.map((name) => tableOf(mapIn(document, name, this.look), document.colours));
       cubes.setColours(...this.tables);
       this.coloured = wanted;
     }

@@ -11,6 +11,7 @@ const SIGNS = {   // in a box of 20 x 16
   play: "M6 1 L16 8 L6 15 Z",
   pause: "M5 2 H8.5 V14 H5 Z M11.5 2 H15 V14 H11.5 Z",
   step: "M7 2 L14 8 L7 14 Z M15 2 H17 V14 H15 Z",
+  close: "M5 2 L10 6.5 L15 2 L16.5 3.5 L11.8 8 L16.5 12.5 L15 14 L10 9.5 L5 14 L3.5 12.5 L8.2 8 L3.5 3.5 Z",
   newest: "M10 2 L17 8 L10 14 Z M3 2 L10 8 L3 14 Z M17 2 H19 V14 H17 Z",
 };
 
@@ -22,12 +23,13 @@ export function actionButton(page, name, words) {
   return button;
 }
 
-function sign(shape) {
+/** Draw a sign on a button, in place of what it shows. */
+export function drawSign(button, name) {
   const space = "http://www.w3.org/2000/svg", picture = document.createElementNS(space, "svg");
   picture.setAttribute("viewBox", "0 0 20 16");
   picture.setAttribute("aria-hidden", "true");
-  picture.appendChild(document.createElementNS(space, "path")).setAttribute("d", shape);
-  return picture;
+  picture.appendChild(document.createElementNS(space, "path")).setAttribute("d", SIGNS[name]);
+  button.replaceChildren(picture);
 }
 
 /** Create the buttons beside the time bar and the menu of speeds; return the function that shows their state. */
@@ -36,7 +38,7 @@ export function makeButtons(root, page) {
   for (const name of ["first", "back", "toggle_run", "step", "newest"]) {
     const button = root.appendChild(actionButton(page, name, ""));
     button.setAttribute("aria-label", page.run.keys.find(action => action.name === name).does);
-    button.appendChild(sign(SIGNS[name] ?? SIGNS.play));
+    drawSign(button, name === "toggle_run" ? "play" : name);
     if (name === "toggle_run") middle = button;
   }
   const choice = root.appendChild(element("select"));
@@ -50,7 +52,7 @@ export function makeButtons(root, page) {
   return {
     playing(now) {
       middle.setAttribute("aria-label", now ? "pause" : "play");
-      middle.replaceChildren(sign(now ? SIGNS.pause : SIGNS.play));
+      drawSign(middle, now ? "pause" : "play");
     },
     pace(speed) {
       choice.value = String(speed);

@@ -28,7 +28,7 @@ export class Viewpoint {
    */
   resize(width, height) {
     const [wide, high] = this.document.size;
-    this.type = Math.max(SMALLEST_TYPE, Math.min(width / wide, height / high));
+    this.type = Math.max(this.document.whole ? 0 : SMALLEST_TYPE, Math.min(width / wide, height / high));
     [this.width, this.height] = [Math.max(1, width) / this.type, Math.max(1, height) / this.type];
     this.seen = null;
     const [x, y, across, down] = this.document.scene;

@@ -1,23 +1,24 @@
-// The micro-steps in a page: the frames that have any after them, and what the cubes show at each micro-step.
+// The opened steps in a page: the frames that have any after them; at each micro-step, what the cubes show and the
+// window's list around them.
 
 import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
-import { colourAt, extentOf, symmetricRange, tableOf, unitOf, weightReach } from "./ranges.js";
+import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightReach } from "./ranges.js";
 import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
 /** Indices of the phases of a step. */
-export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
-/** What a micro-step lights: lit weights, weights in the range, weights with a gradient, its weights; rows; deltas; sums. */
-export const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6, sums: 7 };
+const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
+/** What a micro-step lights: lit weights, weights in the range, weights with a gradient, its weights; rows; deltas. */
+const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6 };
 /** The quantity of the cubes in each phase. */
 const SHOWN = ["gradient", "product", "product", "passed on", "gradient", "change"];
 /** Most units of a row with a delta as a second line beside each. */
-export const SECOND = 64;
+const SECOND = 64;
 const SHINES = 0.8, GLIMMERS = 0.25, SHINING = 4000; // light around current cubes and known ones; most cubes with light
 const HALF = 0.5; // share of its colour that a dark cube keeps
 
 export async function readWalks(textOf, run) {
-  const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
+  const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("opened")))));
   return new Walks(said, await unpackTable(JSON.parse(textOf("steps"))), run);
 }
 
@@ -25,8 +26,9 @@ export async function readWalks(textOf, run) {
 export class Walks {
   /** `table` has a row a walk: gradient, product, backward product and change (P each), rows of all stages, their deltas. */
   constructor(said, table, run) {
-    Object.assign(this, { run, lengths: said.rows });
-    this.walks = said.walks.map((told, k) => new RecordedWalk(told, said.plans[told.plan], rowOf(table, k), said.rows, run));
+    Object.assign(this, { run, shapes: said.shapes });
+    const count = { next: 0 }; // of the records so far
+    this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, rowOf(table, k), run, count));
     this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
   }
 
@@ -35,18 +37,33 @@ export class Walks {
     const there = this.walks.filter(walk => walk.told.frame === frame);
     return there.find(walk => walk.told.alone === alone) ?? there[0] ?? null;
   }
+}
 
+// Return a list of record numbers from the one before, as `spliced` in opened.py made it.
+function splicedList(before, steps, count) {
+  const found = [];
+  let end = 0;
+  for (const step of steps) {
+    if (!Array.isArray(step)) found.push(step ? step - 1 : count.next++);
+    else {
+      found.push(...before.slice(end + step[0], end + step[0] + step[1]));
+      end += step[0] + step[1];
+    }
+  }
+  return found;
 }
 
 export class RecordedWalk {
-  constructor(told, plan, numbers, lengths, run) {
-    Object.assign(this, { told, plan, run, lengths });
+  constructor(told, { shapes, plans, records, rows: lengths }, numbers, run, count) {
+    Object.assign(this, { told, plan: plans[told.plan], records, run, lengths });
+    const before = shapes.map(() => []);
+    this.lists = told.lists.map((steps, k) => (before[k % shapes.length] = splicedList(before[k % shapes.length], steps, count)));
+    this.shapes = shapes.length;
     const { parameters } = run.document, width = lengths.reduce((sum, [, count]) => sum + count, 0);
     const names = ["gradient", "product", "passed on", "change"];
     this.numbers = Object.fromEntries(names.map((name, k) => [name, numbers.subarray(k * parameters, (k + 1) * parameters)]));
     this.rows = this.#rowsOf(numbers.subarray(4 * parameters, 4 * parameters + width));
     this.deltas = numbers.subarray(4 * parameters + width);
-    this.cubes = new Set(run.document.plates.filter(plate => plate.kind === "activation").map(plate => plate.name));
   }
 
   #rowsOf(numbers) {
@@ -67,9 +84,20 @@ export class RecordedWalk {
     return 1 + this.plan.steps.findIndex(of => of >= phase);
   }
 
+  /** Return the micro-step of this phase that is about a weight; null if none is. */
+  about(index, phase) {
+    const found = this.plan.lights.findIndex((light, k) => this.plan.steps[k] === phase && light[LIGHT.now].some(([first, end]) => first <= index && index < end));
+    return found < 0 ? null : found + 1;
+  }
+
   /** Return the quantity of a phase, which the cubes show. */
   quantityAt(at) {
     return SHOWN[this.phaseAt(at)];
+  }
+
+  /** Return the display list of a micro-step, for the lying picture (0) or the standing one (1). */
+  listAt(at, shape) {
+    return this.lists[(at - 1) * this.shapes + shape].map(number => this.records[number]);
   }
 
   /** Return a part of what a micro-step lights, as bytes: of the weights, or of all rows. */
@@ -79,81 +107,49 @@ export class RecordedWalk {
     return found;
   }
 
-  /** Return by stage which numbers of its row the forward pass has reached, "input" included. */
-  reachedAt(at) {
-    return Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached)));
-  }
-
-  /** Return by stage the known deltas, NaN for the others. */
-  deltasAt(at) {
-    const come = this.lightAt(at, LIGHT.come);
-    return this.#rowsOf(this.deltas.map((delta, k) => (come[k] ? delta : NaN)));
-  }
-
-  /** Return the deltas by the rows of cubes that show them. */
+  /** Return the deltas by the rows of cubes that show them, NaN for unknown ones. */
   rowDeltasAt(at) {
-    const deltas = this.deltasAt(at);
+    const come = this.lightAt(at, LIGHT.come), deltas = this.#rowsOf(this.deltas.map((delta, k) => (come[k] ? delta : NaN)));
     return new Map(this.plan.lights[at - 1][LIGHT.whose].map(([row, stage]) => [row, deltas.get(stage)]));
   }
 
-  /** Return texts on cubes of a small network: [above, below] by flat index, for numbers that this phase computes. */
-  facesAt(at) {
-    const phase = this.phaseAt(at), found = new Map();
-    this.told.lines.slice(0, at).forEach(([, , , face], k) => {
-      if (face && this.phaseAt(k + 1) === phase) found.set(...face);
-    });
-    return found;
-  }
-
-  shownAt(at) {
-    const { run, told, numbers: all } = this, { document } = run, frame = run.shown(told.frame), phase = this.phaseAt(at), quantity = this.quantityAt(at);
+  /** Return what the cubes of a document show, and the list around them: `shape` is that of the document. */
+  shownAt(at, document, shape) {
+    const { run, told, numbers: all } = this, base = run.shown(told.frame), phase = this.phaseAt(at), quantity = this.quantityAt(at);
     const [lit, range, computed] = [LIGHT.lit, LIGHT.range, LIGHT.computed].map(part => this.lightAt(at, part)), numbers = all[quantity], updates = phase === PHASE.update;
-    const flags = frame.flags.slice(), weight = frame.texels.weight.slice(), reached = this.reachedAt(at), rise = updates ? new Map() : null;
+    const weight = new Float32Array(document.texels), flags = new Uint8Array(document.texels), rise = updates ? new Map() : null;
+    weight.set(base.texels.weight.subarray(0, document.parameters));
     for (let k = 0; k < document.parameters; k++) {
-      flags[k] = (flags[k] & ~(MARK_BITS.apart | MARK_BITS.missing)) | (computed[k] ? 0 : MARK_BITS.missing);
+      flags[k] = (base.flags[k] & ~(MARK_BITS.apart | MARK_BITS.missing)) | (computed[k] ? 0 : MARK_BITS.missing);
       if (!updates || !lit[k]) continue;
       weight[k] += numbers[k];
-      rise.set(k, Math.min(Math.max(numbers[k] * told.rise, -1), 1));
+      rise.set(k, Math.min(Math.max(numbers[k] * told.rise[shape], -1), 1));
     }
-    const hides = new Set(), ranged = numbers.map((x, k) => (range[k] ? x : NaN));
-    this.#putRows(weight, flags, hides, reached);
-    const rows = Object.fromEntries([...this.rows].filter(([name]) => !this.cubes.has(name)));
-    const { gradient: _, ...others } = frame.errors ?? {};
-    const shown = { ...frame, texels: { ...frame.texels, ...all, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)), weight },
-      errors: others, flags, rows: Object.assign(Object.create(null), frame.rows, rows), reached, hides, lit: { [quantity]: lit }, rise, step: told.step, sample_loss: phase < PHASE.loss || told.own === null ? null : Number(told.own),
-      deltasOf: name => this.rowDeltasAt(at).get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, this.rowDeltasAt(at)),
-      about: [quantity === "gradient" ? told.samples : "", updates ? told.height : ""] };
-    const { single } = document.words; // deltas of a single layer are below its outputs
-    if (single && phase >= PHASE.backward) shown.deltas = { row: this.deltasAt(at).get(single.sums), mean: told.mean };
-    return shown;
-  }
-
-  // Mark activations of cubes that are not computed yet.
-  #putRows(weight, flags, hides, reached) {
-    for (const { kind, name, texel, size } of this.run.document.plates) {
+    const reached = Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached))), ranged = numbers.map((x, k) => (range[k] ? x : NaN)), deltas = this.rowDeltasAt(at);
+    for (const { kind, name, texel, size } of document.plates) {
       if (kind !== "activation") continue;
-      const row = this.rows.get(name), whole = reached[name].every(Boolean);
-      for (let k = 0; k < size; k++) {
-        weight[texel + k] = row[k];
-        flags[texel + k] = (flags[texel + k] & ~MARK_BITS.missing) | (reached[name][k] ? 0 : MARK_BITS.missing);
-        if (!whole) hides.add(texel + k);
-      }
+      weight.set(this.rows.get(name), texel);
+      for (let k = 0; k < size; k++) flags[texel + k] = reached[name][k] ? 0 : MARK_BITS.missing;
     }
+    return {
+      texels: { weight, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)) }, flags, reached, rise, lit: { [quantity]: lit }, list: this.listAt(at, shape), past: told.frame < run.frames - 1,
+      deltasOf: name => deltas.get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, deltas),
+    };
   }
 }
 
 /** Return the range of the known deltas: that of the gradients if they fit. */
-export function rangeOfDeltas({ quantity, unknown, range }, rows) {
+function rangeOfDeltas({ quantity, unknown, range }, rows) {
   const most = extentOf([0, ...[...rows.values()].flatMap(row => [...row].filter(Number.isFinite))]);
   return quantity.name === "gradient" && !unknown && most <= range.high ? range : symmetricRange(most, "symlog");
 }
 
 /** Return colours, in bytes by texel, of cubes without a number: dark weights, waiting rows, rows at half brightness. */
 function darkOf({ document, look, shown, tables }, weight, half, deltas) {
-  const { parameters, plates, maps, colours, themes } = document, tray = rgbOf(themes[look].tray).map(part => 255 * part), found = new Map();
+  const { parameters, plates, colours, themes } = document, tray = rgbOf(themes[look].tray).map(part => 255 * part), found = new Map();
   const dim = (table, range, x) => colourAt(table, unitOf(range, x) || 0).map((byte, k) => Math.round(HALF * byte + (1 - HALF) * tray[k]));
-  const waits = texel => (shown.flags[texel] & MARK_BITS.missing) !== 0, table = tableOf(maps.weight[look], colours), every = [[0, parameters]];
-  const range = symmetricRange(extentOf(weight, every, weightReach(weight, every))), wide = rangeOfDeltas(shown, deltas), other = tableOf(maps.gradient[look], colours);
+  const waits = texel => (shown.flags[texel] & MARK_BITS.missing) !== 0, table = tableOf(mapIn(document, "weight", look), colours), every = [[0, parameters]];
+  const range = symmetricRange(extentOf(weight, every, weightReach(weight, every))), wide = rangeOfDeltas(shown, deltas), other = tableOf(mapIn(document, "gradient", look), colours);
   for (let k = 0; k < parameters; k++) if (waits(k)) found.set(k, dim(table, range, weight[k]));
   plates.forEach(({ kind, name, texel, size }, index) => {
     const own = size > SECOND ? deltas.get(name) : null; // no room for a second line

@@ -1,0 +1,224 @@
+// The page of a run with opened steps: the page of any run, and a walk through the step after a frame, in the window's
+// own picture.
+
+import { element } from "./ink.js";
+import { whenLoaded } from "./list.js";
+import { countText } from "./numbers.js";
+import { Page, openPage, part } from "./page.js";
+import { Player } from "./player.js";
+import { readRun } from "./recorded.js";
+import { placeSpots } from "./spots.js";
+import { actionButton, drawSign } from "./tools.js";
+import { readWalks } from "./walks.js";
+
+const READ_SECONDS = 1.2; // for which a micro-step is shown while an opened step plays
+const ROW = [["escape", "close"], ["micro_back", "back"], ["toggle_run", "play"], ["micro_next", "step"]];
+
+/** Return the nearest number; null if there are none. */
+function nearestOf(numbers, wanted) {
+  const nearer = (best, one) => (best === null || Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best);
+  return numbers.reduce(nearer, null);
+}
+
+export class OpenedPage extends Page {
+  constructor(run) {
+    super(run);
+    Object.assign(this, { walks: run.walks, walk: null, at: 0, alone: true, inner: null, timer: 0 });
+    new ResizeObserver(() => this.walk && this.lay()).observe(part("inside"));
+  }
+
+  make() {
+    super.make();
+    const root = part("inside"), room = root.appendChild(element("div", "room"));
+    this.stage = room.appendChild(element("div", "stage"));
+    this.spots = room.appendChild(element("div", "spots"));
+    this.said = root.appendChild(element("p", "said"));
+    this.said.setAttribute("role", "status");
+    this.remark = root.appendChild(element("p", "remark"));
+    const row = root.appendChild(element("div", "row"));
+    for (const [name, sign] of ROW) {
+      const button = row.appendChild(actionButton(this, name, ""));
+      button.setAttribute("aria-label", name === "escape" ? "close the step" : name === "toggle_run" ? "play the step" : button.title);
+      drawSign(button, sign);
+      if (name === "toggle_run") this.playButton = button;
+    }
+    part("tools").prepend(actionButton(this, "micro_next", "open the step"));
+    part("keyline").prepend(element("b", "", "."), "\u00a0open\u00a0the\u00a0step\u2003");
+  }
+
+  actionsOf() {
+    const actions = super.actionsOf(), { step, back, escape, toggle_run: run } = actions;
+    return {
+      ...actions,
+      step: by => (this.walk ? this.go(this.frame + 1) : step(by)),
+      back: by => (this.walk ? this.go(this.frame) : back(by)),
+      escape: () => (this.walk && !document.querySelector(".sheet:not([hidden])") ? this.go(this.frame) : escape()),
+      toggle_run: () => (this.walk ? this.playInside() : run()),
+      micro_next: () => this.next(),
+      micro_back: () => this.previous(),
+      whose: () => this.other(),
+    };
+  }
+
+  // ---- the walk
+
+  /** The frames of the opening branch with an opened step after them. */
+  get held() {
+    const { frames } = this.walks, { places } = this.run.head;
+    return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
+  }
+
+  /** Return the step after a frame, of one sample or of the batch. */
+  walkAt(frame, alone) {
+    return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
+  }
+
+  /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
+  next() {
+    this.stop();
+    if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
+    if (this.at < this.walk.count) return this.stand(this.at + 1);
+    return this.go(this.frame + 1);
+  }
+
+  /** Show the previous micro-step; at the first, the end of the opened step before. */
+  previous() {
+    this.stop();
+    if (this.walk && this.at > 1) return this.stand(this.at - 1);
+    const earlier = this.held.filter(frame => frame < this.frame);
+    return earlier.length ? this.enter(earlier.at(-1), true) : this.tell("no opened step is stored before this one");
+  }
+
+  tell(words) {
+    this.remark.textContent = words;
+    if (!this.walk) part("about").textContent = words || this.origin;
+  }
+
+  /** Switch between one sample and the whole batch. */
+  other() {
+    this.alone = !(this.walk?.told.alone ?? this.alone);
+    if (!this.walk) return;
+    const walk = this.walkAt(this.frame, this.alone);
+    const remark = walk.told.alone === this.alone ? "" : "the other view of this step was not stored";
+    this.walk = walk;
+    this.stand(Math.min(this.at, walk.count));
+    this.tell(remark);
+  }
+
+  /** Open the step after a frame, and show its first micro-step, or its last. */
+  enter(frame, atEnd) {
+    if (frame === null) return this.tell("no opened step is stored for this branch");
+    const from = this.frame;
+    this.go(frame);
+    this.walk = this.walkAt(frame, this.alone);
+    part("app").classList.add("inside");
+    part("inside").hidden = false;
+    this.lay();
+    this.stand(atEnd ? this.walk.count : 1);
+    const steps = this.held.map(one => countText(this.run.steps[one] + 1)).join(", ");
+    return this.tell(from !== frame && !atEnd ? `of this recording the steps ${steps} are stored` : "");
+  }
+
+  /** Show a micro-step, by its number from 1. */
+  stand(at) {
+    const { walk, inner } = this, list = walk.listAt(at, this.shape), spots = list.filter(([kind]) => kind === "spot");
+    this.at = at;
+    inner.overlay.ink.filmOf = name => this.pictures.listOf(name, this.frame, this.theme);
+    inner.quantity = walk.quantityAt(at);
+    inner.show(walk.shownAt(at, inner.document, this.shape));
+    whenLoaded(list.flatMap(record => (record[0] === "film" ? this.pictures.listOf(record[5], this.frame, this.theme) : [record])), () => inner.pace.ask());
+    placeSpots(this.spots, inner.document.size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
+    this.said.textContent = walk.told.said[at - 1];
+    this.tell("");
+  }
+
+  pressSpot(name, value) {
+    this.stop();
+    if (name === "phase") this.stand(Math.min(this.walk.firstOf(value), this.walk.count));
+    else if ((value === 0) === !this.walk.told.alone) this.other();
+  }
+
+  /** A chosen cube: the micro-step of this phase that is about its weight. */
+  select(which) {
+    if (!this.walk) return super.select(which);
+    const found = typeof which === "number" ? this.walk.about(which, this.walk.phaseAt(this.at)) : null;
+    this.inner.selected = null; // the list marks it
+    return found === null ? undefined : this.stop() || this.stand(found);
+  }
+
+  /** Play the opened step, or pause it. */
+  playInside() {
+    if (this.timer) return this.stop();
+    if (this.at === this.walk.count) this.stand(1);
+    this.timer = setInterval(() => (this.at < this.walk.count ? this.stand(this.at + 1) : this.stop()), 1000 * READ_SECONDS);
+    return drawSign(this.playButton, "pause");
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = 0;
+    if (this.playButton) drawSign(this.playButton, "play");
+    super.stop();
+  }
+
+  // ---- the picture
+
+  /** Choose the lying or the standing picture, as large as there is room. */
+  lay() {
+    const room = this.stage.parentElement, [wide, high] = [room.clientWidth, room.clientHeight], shape = Number(high > wide);
+    if (!this.inner || this.shape !== shape) {
+      this.shape = shape;
+      this.inner?.dispose();
+      const document = { ...this.run.document, ...this.walks.shapes[shape], whole: true, own: undefined };
+      this.inner = new Player(this.stage, document, { theme: this.theme, legends: "none" });
+      this.inner.on("select", which => this.select(which));
+      if (this.at) this.stand(Math.min(this.at, this.walk.count));
+    }
+    const { size } = this.inner.document, scale = Math.min(wide / size[0], high / size[1]);
+    for (const box of [this.stage, this.spots]) Object.assign(box.style, { width: `${size[0] * scale}px`, height: `${size[1] * scale}px` });
+  }
+
+  place() {
+    if (!this.walk) super.place(); // its cubes are hidden then
+  }
+
+  go(frame) {
+    if (this.walk) {
+      this.stop();
+      this.inner.dispose();
+      Object.assign(this, { walk: null, at: 0, inner: null });
+      part("app").classList.remove("inside");
+      part("inside").hidden = true;
+      this.place();
+    }
+    super.go(frame);
+  }
+
+  light(theme) {
+    super.light(theme);
+    if (this.inner) this.inner.theme = theme;
+  }
+
+  paper(flat) {
+    if (!this.walk) return super.paper(flat);
+    this.inner.draw();
+    if (flat) this.inner.flatten();
+  }
+
+  /** Apply a micro-step in the address: `#frame=20&micro=32`, with `&whole=1` for the whole batch. */
+  follow(hash) {
+    const there = super.follow(hash), wanted = new URLSearchParams(hash.slice(1)), at = Math.round(Number(wanted.get("micro")));
+    if (!(at >= 1)) return there;
+    this.stop();
+    this.alone = wanted.get("whole") !== "1";
+    this.enter(nearestOf(this.held, this.frame), false);
+    if (this.walk) this.stand(Math.min(at, this.walk.count));
+    return true;
+  }
+}
+
+export const openWithSteps = () => openPage(async textOf => {
+  const run = await readRun(textOf);
+  run.walks = await readWalks(textOf, run);
+  return run;
+}, OpenedPage);

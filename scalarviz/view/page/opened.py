@@ -1,0 +1,232 @@
+"""Opened steps in a page: the window's picture at each micro-step, as display lists, and the numbers of its cubes.
+
+A page cannot compute a step, so it stores those that are asked for. The lists are the window's own, for a lying and a
+standing picture; equal records are stored once. The browser has the cubes: it colours them from their numbers, and it
+turns them.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import integer
+from ...errors import InputError, ScalarvizError, TypeMismatchError, listing, shown, typed
+from ...run.core.tensors import Stage
+from ...run.opened.opened import Opened
+from ...run.sources.played import RecordedSource
+from ..ink.listed import Record, short
+from ..micro.light import whose_deltas
+from ..micro.step_view import BACKWARD, GRADIENTS, UPDATE, MicroStepView
+from ..micro.walk import Walk, open_step, sides
+from ..shown.subject import Subject
+from ..workbench import Workbench
+from .document import cubes_of, pose_data
+from .lists import PARTS, PictureLists
+from .pack import Float32
+
+SHAPES = ((1120, 580), (390, 784))
+"""Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
+MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
+SPOTS = {"phase", "switch"}  # places of the picture that a page can press
+
+
+def checked_steps(asked: object) -> list[int] | None:
+    """Return the steps to open as a list; None stays None."""
+    if asked is None:
+        return None
+    if isinstance(asked, str) or not isinstance(asked, Iterable):
+        raise TypeMismatchError(f"open: got {typed(asked)}; allowed: a list of steps, such as [0, 100]")
+    return [integer(f"open: {shown(step)}", step, 0) for step in asked]
+
+
+def steps_to_open(asked: Sequence[int] | None, steps: Sequence[int], loss: NDArray[np.float64]) -> list[int]:
+    """Return the indices of the frames after which steps are opened, the most telling first.
+
+    Those are the frames at the steps `asked` for, or the nearest; by default those before the largest fall of the loss,
+    the last and the first one. `steps` and `loss` are those of the page's frames.
+    """
+    if asked is None:
+        falls = -np.diff(np.nan_to_num(loss, nan=np.inf, posinf=np.inf))
+        falls = np.where(np.isfinite(falls), falls, -np.inf)
+        return [*dict.fromkeys([*([int(falls.argmax())] if len(falls) else []), len(steps) - 1, 0])]
+    nearest = [min(range(len(steps)), key=lambda place: abs(steps[place] - step)) for step in asked]
+    if missing := [(step, steps[k]) for step, k in zip(asked, nearest, strict=True) if steps[k] != step]:
+        said = listing(f"{there:,} in place of {step:,}" for step, there in missing)
+        warnings.warn(f"the page opens step {said}: not every step was recorded", RuntimeWarning, stacklevel=6)
+    return [*dict.fromkeys(nearest)]
+
+
+def opened_of(
+    subject: Subject, source: RecordedSource, frames: Sequence[int], asked: Sequence[int] | None, loss: Sequence[float]
+) -> tuple[dict[str, Any], Float32] | None:
+    """Return the opened steps after some of the `frames` of a page, or None if there are none.
+
+    The result is JSON data, and an array with a row for each walk: the numbers of the cubes (see `_numbers`). A walk is
+    an opened step, of one sample or of the whole batch. The source keeps its position.
+    """
+    places = steps_to_open(asked, [int(source.steps[k]) for k in frames], np.asarray(loss, np.float64))
+    lengths = [("input", source.n_inputs), *((stage.name, stage.outputs) for stage in subject.stages)]
+    count = sum(tensor.size for tensor in subject.tensors)
+    if asked is None:
+        width = 4 * count + 2 * sum(length for _, length in lengths)
+        places = places[: MOST_BYTES // (2 * 4 * width)]
+    elif places and (why := source.lacks("micro")):
+        raise InputError(f"open: {why}")
+    book, walks, rows, here = _Book(subject), list[dict[str, Any]](), list[Float32](), source.place
+    try:
+        for place in places:
+            source.show_frame(frames[place])
+            frame = source.frame()
+            for alone in sorted(sides(subject), reverse=True):
+                try:
+                    opened = open_step(subject, alone=alone)
+                    walk = Walk(opened, subject, frame)
+                except ScalarvizError:  # steps that cannot be read are left out
+                    continue
+                walks.append({"frame": place, "step": opened.step, "alone": opened.trial, **book.written(walk, opened)})
+                rows.append(_numbers(walk, opened, [name for name, _ in lengths], count))
+    finally:
+        source.show_frame(here)
+    if not rows:
+        return None
+    return {**book.as_json(), "walks": walks, "rows": lengths}, np.stack(rows)
+
+
+class _Book:
+    """Writes the pictures of opened steps in both shapes; equal records, and equal plans of steps, are kept once."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._benches = [Workbench(subject, size) for size in SHAPES]
+        self._lists = [PictureLists(bench, films=True) for bench in self._benches]
+        self._shapes: list[dict[str, Any]] = []
+        self._records: dict[str, int] = {}
+        self._plans: dict[str, int] = {}
+
+    def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
+        """Return what is said of a walk: its plan and captions, for each shape how far cubes rise, and its lists.
+
+        The lists are changes, of both shapes at each micro-step: equal texts then stand near each other.
+        """
+        steps = [walk.micro_step_at(at) for at in range(1, len(walk) + 1)]
+        before, lists, rises = [list[int]() for _ in SHAPES], list[list[Any]](), [0.0 for _ in SHAPES]
+        for bench in self._benches:
+            bench.follow(walk.frame)
+            bench.step_drawing.show(None)  # the layout depends on the first micro-step
+        for step in steps:
+            for shape, bench in enumerate(self._benches):
+                bench.step_drawing.show(step, animated=False)
+                bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
+                count, now = len(self._records), [self._number(record) for record in self._now(shape)]
+                lists.append(spliced(before[shape], now, count))
+                before[shape] = now
+                rises[shape] = bench.step_drawing.rise_of_one if step.phase == UPDATE else 0.0
+        self._shapes = [_shape(bench) for bench in self._benches]
+        plan = json.dumps(_plan(steps, opened, self._subject.stages, self._cubes), separators=(",", ":"))
+        said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
+        return {"plan": self._plans.setdefault(plan, len(self._plans)), "samples": steps[-1].samples, "said": said,
+                "rise": rises, "lists": lists}  # fmt: skip
+
+    @property
+    def _cubes(self) -> set[str]:
+        return {plate.name for bench in self._benches for plate in bench.layout.plates if plate.kind == "activation"}
+
+    def _now(self, shape: int) -> Iterator[Record]:
+        parts = self._lists[shape].parts()
+        for name in PARTS:
+            yield from parts[name]
+        for spot in self._benches[shape].spots:
+            if spot.name in SPOTS:
+                yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]
+
+    def _number(self, record: Record) -> int:
+        return self._records.setdefault(json.dumps(record, separators=(",", ":")), len(self._records))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return shapes, records and plans."""
+        return {"shapes": self._shapes, "records": [json.loads(record) for record in self._records],
+                "plans": [json.loads(plan) for plan in self._plans]}  # fmt: skip
+
+
+def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
+    """Return how a list of record numbers follows from the one before; there were `count` records until then.
+
+    A pair ``[skip, length]`` copies a part of the list before, after skipping some of it; 0 is the next new record, and
+    k > 0 is record k - 1.
+    """
+    found, end = list[Any](), 0
+    for kind, first, last, start, stop in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append([first - end, last - first])
+            end = last
+            continue
+        for number in now[start:stop]:
+            found.append(0 if number == count else number + 1)
+            count += number == count
+    return found
+
+
+def _shape(bench: Workbench) -> dict[str, Any]:
+    """Return the differences of a shape from the page's document: its cubes, its camera and its size."""
+    layout, size = bench.layout, list(bench.camera.size)
+    return {**cubes_of(layout), "size": size, "rect": list(layout.rect), "scene": short(bench.places.scene),
+            "pose": pose_data(layout.camera, layout)}  # fmt: skip
+
+
+def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Float32:
+    """Return the numbers of a walk: gradients, forward and backward products, value changes, rows, deltas."""
+    made = [walk.frame.activations[name] for name in rows]
+    deltas = [np.full(np.size(made[0]), np.nan), *(opened.delta_sums[name] for name in rows[1:])]
+    with np.errstate(over="ignore"):
+        values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
+        products, passed = values * micro_step.forward_factors, values * micro_step.backward_factors
+        if any(len(stage.shape) == 3 for stage in walk.stages.values()):  # deltas on maps have terms of their own
+            for at in range(walk.first_of(BACKWARD), walk.first_of(GRADIENTS)):
+                own = walk.micro_step_at(at).frame.state.get("passed on", passed)
+                passed = np.where(np.isnan(own), passed, own)
+        lit = [opened.gradient, products, passed, opened.new_values - values]
+        parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
+        return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
+
+
+# ---- What a micro-step lights, which many opened steps share.
+
+
+def _plan(steps: Sequence[MicroStepView], opened: Opened, stages: Sequence[Stage], cubes: set[str]) -> dict[str, Any]:
+    spans = opened.phases()
+    return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
+            "lights": [_light(step, stages, cubes) for step in steps],
+            "first": [span.start for span in spans]}  # fmt: skip
+
+
+def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
+    """Return whole numbers as runs of consecutive ones: first, and one after the last."""
+    if not len(numbers):
+        return []
+    cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+    return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
+
+
+def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
+    """Return what a micro-step lights, as runs of indices.
+
+    These are: lit weights, weights in the colour range, weights with a gradient, weights of the micro-step; known
+    activations and known deltas over the rows of all stages; and the source of the deltas on each row of cubes.
+    """
+    numbers = step.frame.state.get(step.quantity)
+    lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
+    read = step.reached["input"]
+    reached = np.concatenate([read, *(step.reached[stage.name] for stage in stages)])
+    come = np.concatenate([np.full(len(read), np.nan), *(step.deltas[stage.name] for stage in stages)])
+    every = (lit, ~np.isnan(step.range_values), step.frame.computed, reached, ~np.isnan(come))
+    runs = [_runs(np.flatnonzero(some)) for some in every]
+    whose = list(whose_deltas(stages, step.deltas, cubes).items())
+    return [*runs[:3], _runs(np.sort(step.weights)), *runs[3:], whose]

@@ -1,0 +1,318 @@
+"""Opened steps in a page: the window's own picture at every micro-step, its cubes to the pixel, and the keys."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.run.sources.played import RecordedSource
+from scalarviz.view.ink.listed import colours_of
+from scalarviz.view.ink.theme import DARK, LIGHT, resolved
+from scalarviz.view.micro.step_view import GRADIENTS, UPDATE
+from scalarviz.view.micro.walk import Walk, open_step, sides
+from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.page.lists import PARTS, PictureLists
+from scalarviz.view.page.opened import SHAPES, steps_to_open
+from scalarviz.view.page.recorded import html_of
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.workbench import Workbench
+
+from .players import drawn_same, opened, pixels_of, same, scene
+
+EVERY = ("rgb", "xor", "neuron", "playground", "digits", "uinn", "expression", "texture", "microgpt")
+LIST = "([k, alone, at, shape]) => scalarviz.run.walks.at(k, alone).listAt(at, shape)"
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """A recording of one layer, of two hidden layers, of a picture's convolutions, and of a panel's picture."""
+    files = {}
+    scenes = {"layer": scene("rgb"), "hidden": scene("rgb", hidden=(4, 4)), "maps": scene("digits"),
+              "xor": scene("xor")}  # fmt: skip
+    for name, made in scenes.items():
+        path = tmp_path_factory.mktemp("opened") / f"{name}.svz"
+        with sv.Recording(made, every=2, gradients=True, activations=True, panels=name == "xor", path=path):
+            made.run.step(5)
+        files[name] = sv.load_recording(path)
+    yield files
+    for file in files.values():
+        file.close()
+
+
+@pytest.fixture
+def paged(browse, recordings, tmp_path):
+    """``paged(name)``: the page of a recording at its second frame, with the step after it."""
+
+    def made(name="layer", steps=None, **options):
+        path, record = tmp_path / f"{name}.html", recordings[name]
+        html = html_of(record, record.pictures, open=[int(record.steps[1])] if steps is None else steps)
+        path.write_text(html, encoding="utf-8")
+        return opened(browse(reduced_motion="reduce", **options), path, "#frame=1")
+
+    return made
+
+
+def walks_of(record, place=1):
+    """Each opened step after a frame: its subject, walk, and whether it is of one sample alone."""
+    source = RecordedSource(record)
+    source.show_frame(place)
+    subject = subject_of(source)
+    for alone in sorted(sides(subject), reverse=True):
+        yield subject, Walk(open_step(subject, alone=alone), subject, source.frame()), alone
+
+
+def shown(bench, step):
+    """What a workbench draws at a micro-step, as the lists of a page."""
+    bench.step_drawing.show(step, animated=False)
+    bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
+    return bench
+
+
+def flat(lists):
+    return [record for part in PARTS for record in lists.parts()[part]]
+
+
+@pytest.mark.parametrize("name", ["layer", "hidden", "maps", "xor"])
+def test_a_page_has_the_windows_list_at_every_micro_step_in_both_shapes(name, recordings, paged):
+    made = paged(name)
+    for subject, walk, alone in walks_of(recordings[name]):
+        for shape, size in enumerate(SHAPES):
+            bench = Workbench(subject, size)
+            lists = PictureLists(bench, films=True)
+            for at in range(1, len(walk) + 1):
+                shown(bench, walk.micro_step_at(at))
+                ours = [one for one in made.evaluate(LIST, [1, alone, at, shape]) if one[0] != "spot"]
+                assert ours == flat(lists), (alone, shape, at)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", ["layer", "hidden", "maps"])
+def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, paged):
+    made = paged(name)
+    made.keyboard.press(".")
+    size = tuple(SHAPES[0])
+    made.evaluate("""() => { const { inner } = scalarviz, root = document.createElement("div");
+        const [w, h] = inner.document.size, Kind = inner.constructor;
+        root.style.cssText = `position: fixed; inset: 0 auto auto 0; width: ${w}px; height: ${h}px`;
+        document.body.append(root);
+        window.other = new Kind(root, inner.document, { density: 1, legends: "none" });
+        other.overlay.ink.filmOf = () => [["box", 0, 0, 1, 1]]; }""")  # fmt: skip
+    for subject, walk, alone in walks_of(recordings[name]):
+        bench = Workbench(subject, size)
+        ends = [walk.first_of(phase) for phase in range(1, UPDATE + 1)] + [len(walk)]
+        for at in sorted({1 + (a + b) // 2 for a, b in pairwise(ends)}):
+            url = made.evaluate("""([alone, at]) => { const walk = scalarviz.run.walks.at(1, alone);
+                other.quantity = walk.quantityAt(at); other.show(walk.shownAt(at, other.document, 0)); other.draw();
+                return other.canvas.toDataURL(); }""", [alone, at])  # fmt: skip
+            ours = pixels_of(url)
+            with offscreen():
+                shown(bench, walk.micro_step_at(at))
+            theirs = offscreen().render(bench.draw_below, size).astype(int)
+            assert same(ours, theirs) > 0.99, (alone, at)
+            assert drawn_same(ours, theirs) > 0.98, (alone, at)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_list_is_the_same_in_both_themes_because_it_names_colours(name, tmp_path):
+    """Then a page can change the theme of lists that were made once."""
+    made = scene(name, steps=1)
+    with sv.Recording(made, activations=True, panels=True, path=tmp_path / "run.svz") as recording:
+        made.run.step(2)
+    with sv.load_recording(recording.path) as record:
+        ((subject, walk, _), *_) = walks_of(record)
+        benches = [Workbench(subject, SHAPES[0], theme) for theme in ("dark", "light")]
+        lists = [PictureLists(bench, films=True) for bench in benches]
+        for at in sorted({*(walk.first_of(phase) for phase in range(UPDATE + 1)), len(walk)}):
+            for bench in benches:
+                shown(bench, walk.micro_step_at(min(at, len(walk))))
+            assert flat(lists[0]) == flat(lists[1]), at
+
+
+def test_a_browser_reads_the_name_of_a_colour_as_python_does(ask):
+    names = ["text1", "text3/80", "#12ab34", "gradient@192:panel:0.3", "weight@3", "on weight@200", "on gradient@256",
+             "activation@200*0.5", "on activation@200*0.5", "text1:background:0.62", "update@256",
+             "difference@17"]  # fmt: skip
+    for theme in (DARK, LIGHT):
+        said = ask("inks.js", "([theme, names]) => names.map(name => inkOf(theme, name))", [colours_of(theme), names])
+        for name, colour in zip(names, said, strict=True):
+            *parts, alpha = resolved(name, theme)
+            digits = [int(colour[k : k + 2], 16) for k in range(1, len(colour), 2)]
+            assert np.abs(np.array(digits) - 255 * np.array([*parts, alpha][: len(digits)])).max() <= 1, name
+            assert len(digits) == 4 or alpha == 1
+
+
+def test_which_steps_are_opened():
+    steps, loss = [0, 2, 4, 6, 8], np.array([1.0, 0.9, 0.3, 0.2, np.nan])
+    assert steps_to_open(None, steps, loss) == [1, 4, 0]  # the largest fall, the last, the first
+    assert steps_to_open(None, [7], np.array([np.nan])) == [0]
+    assert steps_to_open([4, 0, 4], steps, loss) == [2, 0]
+    assert steps_to_open([], steps, loss) == []
+    with pytest.warns(RuntimeWarning, match=r"opens step 4 in place of 5, 8 in place of 100"):
+        assert steps_to_open([5, 100], steps, loss) == [2, 4]
+
+
+def test_a_recording_of_weights_alone_opens_the_steps_of_the_batch(browse, tmp_path):
+    made = scene("rgb")
+    with sv.Recording(made, path=tmp_path / "weights.svz") as recording:
+        made.run.step(2)
+    with sv.load_recording(recording.path) as record:
+        record.save_html(tmp_path / "weights.html", open=[4])
+    page = opened(browse(reduced_motion="reduce"), tmp_path / "weights.html", "#step=4&micro=30")
+    assert state(page) == [1, 5, 30, False]
+    assert "1,024 samples" in " ".join(texts(page))
+
+
+def test_steps_that_cannot_be_opened_are_refused_or_left_out(tmp_path):
+    made = scene("rgb")
+    with sv.Recording(made, data=False, path=tmp_path / "bare.svz") as recording:
+        made.run.step(2)
+    with sv.load_recording(recording.path) as record:
+        assert b'id="opened"' not in record.save_html(tmp_path / "bare.html").read_bytes()
+        with pytest.raises(InputError, match="open: its steps cannot be opened"):
+            record.save_html(tmp_path / "asked.html", open=[3])
+        for wrong in ("3", 3, [1.5], [-1]):
+            with pytest.raises((InputError, TypeMismatchError), match="open"):
+                record.save_html(tmp_path / "wrong.html", open=wrong)
+
+
+def state(made):
+    return made.evaluate(
+        "() => [scalarviz.frame, scalarviz.walk?.told.step ?? null, scalarviz.at, scalarviz.walk?.told.alone ?? null]"
+    )
+
+
+def texts(made):
+    """The words of the list that is shown."""
+    return [
+        one[3]
+        for one in made.evaluate("() => scalarviz.walk.listAt(scalarviz.at, scalarviz.shape)")
+        if one[0] == "text"
+    ]
+
+
+def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
+    steps = recordings["layer"].steps.tolist()
+    made = paged(steps=[steps[1], steps[3]])
+    press = made.keyboard.press
+    press(".")
+    press(".")
+    assert state(made) == [1, steps[1] + 1, 2, True]
+    assert "micro-step 2 of 44" in " ".join(texts(made))
+    assert made.is_hidden("#bar")
+    assert "input r" in made.inner_text("#inside .said").lower()
+    press(",")
+    assert state(made)[2] == 1
+    press("b")
+    assert state(made) == [1, steps[1] + 1, 1, False]
+    made.click("#inside .spots button[aria-label=gradients]")
+    assert made.evaluate("() => scalarviz.walk.phaseAt(scalarviz.at)") == GRADIENTS
+    assert made.evaluate("() => scalarviz.player.quantity") == "weight"  # that of whole steps stays
+    made.evaluate("() => scalarviz.select(7)")  # a chosen cube: the micro-step about its weight
+    assert made.evaluate("() => scalarviz.walk.plan.lights[scalarviz.at - 1][3]") == [[7, 8]]
+    made.click("#inside .spots button[aria-label='this colour']")
+    assert state(made)[3] is True
+    made.keyboard.press("Space")
+    made.wait_for_function(f"() => scalarviz.at > {state(made)[2]}")
+    made.keyboard.press("Space")
+    press("Escape")
+    assert state(made) == [1, None, 0, None]
+    assert made.is_visible("#bar")
+    assert made.is_hidden("#inside")
+    press(".")
+    press("ArrowRight")
+    assert state(made)[:2] == [2, None]
+    press(",")
+    assert state(made)[:3] == [1, steps[1] + 1, 44]
+    press(".")
+    assert state(made)[:2] == [2, None]
+    press(".")  # no step is stored after this frame: the nearest one
+    assert state(made)[0] in (1, 3)
+    assert f"the steps {steps[1] + 1}, {steps[3] + 1} are stored" in made.inner_text("#inside .remark")
+    made.evaluate("() => { scalarviz.go(0); scalarviz.previous(); }")
+    assert "no opened step is stored before this one" in made.inner_text("#about")
+
+
+def test_an_address_opens_at_a_micro_step(recordings, paged):
+    steps = recordings["layer"].steps.tolist()
+    made = paged(steps=steps[:3])
+    for asked, expected in (
+        ("frame=0&micro=32", [0, steps[0] + 1, 32, True]),
+        ("step=4&micro=99&whole=1", [1, steps[1] + 1, 44, False]),
+        ("frame=2&micro=x", [2, None, 0, None]),
+        ("frame=2&micro=-3", [2, None, 0, None]),
+    ):
+        made.evaluate("hash => scalarviz.follow(hash)", f"#{asked}")
+        assert state(made) == expected, asked
+
+
+def test_a_telephone_shows_the_standing_picture_and_turned_the_lying_one(paged):
+    made = paged(viewport={"width": 390, "height": 844})
+    made.keyboard.press(".")
+    assert made.evaluate("() => scalarviz.inner.document.size") == list(SHAPES[1])
+    box = made.locator("#inside .stage").bounding_box()
+    assert box["width"] == pytest.approx(390, abs=1)  # as large as it can be, and whole
+    assert made.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    for button in made.locator("#inside .row button").all():
+        assert min(button.bounding_box()[side] for side in ("width", "height")) >= 44
+    at = made.evaluate("() => scalarviz.at")
+    made.set_viewport_size({"width": 844, "height": 390})
+    made.wait_for_function("() => scalarviz.shape === 0")
+    assert made.evaluate("() => scalarviz.at") == at
+    box = made.locator("#inside .stage").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 390
+
+
+def test_words_follow_cubes_that_are_turned(paged):
+    """A text on a cube stays on its cube; what is not among the cubes stays where it is."""
+    made = paged()
+    made.keyboard.press(".")
+    off = made.evaluate("""() => { const { inner } = scalarviz, { view, document } = inner;
+        inner.pose = { ...inner.pose, az: inner.pose.az + 25, el: inner.pose.el - 12 };
+        const follow = followers(document, view), found = [];
+        for (const plate of document.plates) for (let k = 0; k < plate.size; k++) {
+            const top = pointOf(plate, k, [0, 0, plate.depth]);
+            const [here, there] = [view.listed, view.camera].map(camera => project(camera, top));
+            const [x, y] = follow(["text", here[0], here[1]])(here);
+            found.push(Math.hypot(x - there[0], y - there[1])); }
+        return [Math.max(...found), follow(["text", 5, 5]), view.turned]; }""")  # fmt: skip
+    assert off[0] < 0.5
+    assert off[1:] == [None, True]
+
+
+def test_a_panel_beside_the_cubes_is_the_pages_own_list_of_that_step(recordings, paged):
+    made = paged("xor")
+    made.keyboard.press(".")
+    films = made.evaluate("() => scalarviz.walk.listAt(1, 0).filter(([kind]) => kind === 'film')")
+    names = {one.panel for one in recordings["xor"].pictures}
+    assert films
+    assert {film[5] for film in films} <= names
+    ours = made.evaluate("name => scalarviz.inner.overlay.ink.filmOf(name)", films[0][5])
+    theirs = made.evaluate("name => scalarviz.pictures.listOf(name, 1, 'dark')", films[0][5])
+    assert ours == theirs
+    assert len(ours) > 3
+
+
+def test_another_branch_has_those_of_the_frames_that_both_share(browse, tmp_path):
+    made = scene("rgb")
+    with sv.Recording(made, path=tmp_path / "two.svz"):
+        made.run.step(3)
+        made.run.back(2)
+        made.run.set_weights(0, [0.5])
+        made.run.step(2)
+    with sv.load_recording(tmp_path / "two.svz") as recorded:
+        html = html_of(recorded, open=recorded.steps.tolist())
+    (tmp_path / "two.html").write_text(html, encoding="utf-8")
+    page = opened(browse(reduced_motion="reduce"), tmp_path / "two.html", "#frame=1")
+    other = page.evaluate("() => scalarviz.run.head.branches.lines.map(line => line.number).find(n => n !== "
+                          "Number(document.querySelector('.branch').value))")  # fmt: skip
+    assert page.evaluate("() => scalarviz.held.length") == 4
+    page.select_option(".branch", str(other))
+    held, frames = page.evaluate("() => [scalarviz.held, scalarviz.run.frames]")
+    assert 0 < len(held) < frames
+    page.evaluate("() => scalarviz.follow(`#frame=${scalarviz.frame}&micro=1`)")
+    assert page.evaluate("() => scalarviz.walk.told.step - 1 === scalarviz.run.steps[scalarviz.frame]")
