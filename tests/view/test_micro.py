@@ -27,7 +27,7 @@ from scalarviz.run.panels import ColourCube, GraphPanel, LossCurve
 from scalarviz.run.source import Moment
 from scalarviz.view import step_drawing
 from scalarviz.view.graph.layout import figure_of
-from scalarviz.view.ink.sketch import Path, meet
+from scalarviz.view.ink.sketch import Path
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.beside_cubes import TALL, histogram, ribbon, sentence
@@ -35,11 +35,9 @@ from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, Phase, produ
 from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.page.document import around_of
 from scalarviz.view.panels.drawer import SharedState
 from scalarviz.view.panels.registry import drawer_of
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.layout import layout_for
 from scalarviz.view.watch.microsteps import READ, pass_seconds
 
 pytestmark = pytest.mark.gl
@@ -66,22 +64,6 @@ def opened(*hidden, **options) -> Iterator[Hand]:
     """A window of a run that has done seven steps."""
     with live_hand(scene_of(run_of(*hidden, **options))) as hand:
         yield hand
-
-
-@pytest.mark.parametrize("size", [(1280, 720), (900, 640)])
-def test_each_delta_of_a_page_has_the_hue_of_its_sign_and_what_stands_in_its_way_makes_way(size):
-    subject = subject_of(scene_of(run_of()))
-    layout, box = layout_for(subject.tensors, subject.stages, size), (0.0, 84.0, 0.73 * size[0], size[1] - 248.0)
-    groups = around_of(subject, layout, DARK, layout.camera.project, box, {})
-    rects = [(group, shape) for group in groups for shape in group["shapes"] if shape[0] == "rect"]
-    deltas = [(group, shape) for group, shape in rects if "delta" in group]
-    assert len(deltas) == 2 * 2 * 3  # of one sample and of a batch, of both signs
-    assert {shape[6] for group, shape in deltas if group["sign"] < 0} == {DARK.gradient[0]}
-    assert {shape[6] for group, shape in deltas if group["sign"] > 0} == {DARK.gradient[4]}
-    colours = [shape for group, shape in rects if "below" in group and shape[-1]]
-    assert len(colours) == 2
-    rest = [shape[1:5] for group, shape in rects if not {"delta", "below"} & group.keys()]
-    assert not any(meet(shape[1:5], other) for _, shape in deltas for other in rest)
 
 
 @pytest.fixture
