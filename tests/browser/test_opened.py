@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from PIL import Image, ImageFilter
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.ink.listed import colours_of
+from scalarviz.view.ink.text import font_path
 from scalarviz.view.ink.theme import DARK, LIGHT, resolved
 from scalarviz.view.micro.step_view import GRADIENTS, UPDATE
 from scalarviz.view.micro.walk import Walk, open_step, sides
+from scalarviz.view.out.canvas import Canvas
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.lists import PARTS, PictureLists
 from scalarviz.view.page.opened import SHAPES, steps_to_open
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.shown.subject import recorded_subject, subject_of
 from scalarviz.view.workbench import Workbench
 
 from .players import drawn_same, opened, pixels_of, same, scene
@@ -114,6 +118,40 @@ def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, 
             theirs = offscreen().render(bench.draw_below, size).astype(int)
             assert same(ours, theirs) > 0.99, (alone, at)
             assert drawn_same(ours, theirs) > 0.98, (alone, at)
+
+
+FONTS = """async (files) => { for (const [weight, data] of files) {
+    const face = new FontFace("Open Sans", `url(data:font/ttf;base64,${data})`, { weight });
+    document.fonts.add(await face.load()); } }"""
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("shape", [0, 1], ids=["lying", "standing"])
+@pytest.mark.parametrize("name", ["layer", "xor"])
+def test_a_page_is_the_windows_picture_words_and_lines_included(name, shape, recordings, paged):
+    """In the window's font; after a blur of 2 pixels at most one pixel of a hundred differs by more than 48 of 255."""
+    (wide, high), record = SHAPES[shape], recordings[name]
+    made = paged(name, viewport={"width": wide, "height": high + 56}, bypass_csp=True)
+    fonts = [
+        [weight, base64.b64encode(font_path(bold).read_bytes()).decode()] for bold, weight in ((0, "400"), (1, "600"))
+    ]
+    made.evaluate(FONTS, fonts)
+    ((subject, walk, _), *_) = walks_of(record)
+    subject = recorded_subject(subject.source, record.pictures)
+    canvas = Canvas(subject, (wide, high), "dark")
+    made.keyboard.press(".")
+    ends = [walk.first_of(phase) for phase in range(UPDATE + 1)] + [len(walk)]
+    for at in sorted({1, *((a + b) // 2 for a, b in pairwise(ends))}):  # the first decides the layout
+        step = walk.micro_step_at(at)
+        with offscreen():
+            canvas.bench.step_drawing.show(step, animated=False)
+        theirs = canvas.picture(f"recording  \u00b7  {step.headline.removeprefix('paused ')}", frame=step.frame)
+        url = made.evaluate("""at => { scalarviz.stand(at); const { inner } = scalarviz;
+            inner.draw(); inner.flatten(); return inner.above.toDataURL(); }""", at)  # fmt: skip
+        ours = Image.fromarray(pixels_of(url).astype(np.uint8))
+        soft = [np.asarray(one.filter(ImageFilter.GaussianBlur(2))).astype(int)
+                for one in (ours, Image.fromarray(np.asarray(theirs)[..., :3]))]  # fmt: skip
+        assert (np.abs(soft[0] - soft[1]).max(axis=-1) > 48).mean() <= 0.01, at
 
 
 @pytest.mark.parametrize("name", EVERY)

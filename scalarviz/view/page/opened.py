@@ -101,15 +101,15 @@ def opened_of(
 
 
 class _Book:
-    """Writes the pictures of opened steps in both shapes; equal records, and equal plans of steps, are kept once."""
+    """Writes the pictures of opened steps in both shapes; equal records, plans of steps and layouts are kept once."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._benches = [Workbench(subject, size) for size in SHAPES]
         self._lists = [PictureLists(bench, films=True) for bench in self._benches]
-        self._shapes: list[dict[str, Any]] = []
         self._records: dict[str, int] = {}
         self._plans: dict[str, int] = {}
+        self._layouts: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
         """Return what is said of a walk: its plan and captions, for each shape how far cubes rise, and its lists.
@@ -125,15 +125,14 @@ class _Book:
             for shape, bench in enumerate(self._benches):
                 bench.step_drawing.show(step, animated=False)
                 bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
-                count, now = len(self._records), [self._number(record) for record in self._now(shape)]
+                count, now = len(self._records), [_number_in(self._records, record) for record in self._now(shape)]
                 lists.append(spliced(before[shape], now, count))
                 before[shape] = now
                 rises[shape] = bench.step_drawing.rise_of_one if step.phase == UPDATE else 0.0
-        self._shapes = [_shape(bench) for bench in self._benches]
-        plan = json.dumps(_plan(steps, opened, self._subject.stages, self._cubes), separators=(",", ":"))
+        plan = _plan(steps, opened, self._subject.stages, self._cubes)
+        layouts = [_number_in(self._layouts, _layout(bench)) for bench in self._benches]
         said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
-        return {"plan": self._plans.setdefault(plan, len(self._plans)), "samples": steps[-1].samples, "said": said,
-                "rise": rises, "lists": lists}  # fmt: skip
+        return {"plan": _number_in(self._plans, plan), "layouts": layouts, "said": said, "rise": rises, "lists": lists}  # fmt: skip
 
     @property
     def _cubes(self) -> set[str]:
@@ -147,13 +146,15 @@ class _Book:
             if spot.name in SPOTS:
                 yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]
 
-    def _number(self, record: Record) -> int:
-        return self._records.setdefault(json.dumps(record, separators=(",", ":")), len(self._records))
-
     def as_json(self) -> dict[str, Any]:
-        """Return shapes, records and plans."""
-        return {"shapes": self._shapes, "records": [json.loads(record) for record in self._records],
-                "plans": [json.loads(plan) for plan in self._plans]}  # fmt: skip
+        """Return records, plans and layouts."""
+        kept = {"records": self._records, "plans": self._plans, "layouts": self._layouts}
+        return {name: [json.loads(one) for one in some] for name, some in kept.items()}
+
+
+def _number_in(known: dict[str, int], data: object) -> int:
+    """Return the number of some data among those that are known, with a new one for new data."""
+    return known.setdefault(json.dumps(data, separators=(",", ":")), len(known))
 
 
 def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
@@ -174,8 +175,8 @@ def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
     return found
 
 
-def _shape(bench: Workbench) -> dict[str, Any]:
-    """Return the differences of a shape from the page's document: its cubes, its camera and its size."""
+def _layout(bench: Workbench) -> dict[str, Any]:
+    """Return the differences of a layout from the page's document: its cubes, its camera and its size."""
     layout, size = bench.layout, list(bench.camera.size)
     return {**cubes_of(layout), "size": size, "rect": list(layout.rect), "scene": short(bench.places.scene),
             "pose": pose_data(layout.camera, layout)}  # fmt: skip

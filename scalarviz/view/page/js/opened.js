@@ -100,8 +100,9 @@ export class OpenedPage extends Page {
     if (!this.walk) return;
     const walk = this.walkAt(this.frame, this.alone);
     const remark = walk.told.alone === this.alone ? "" : "the other view of this step was not stored";
-    this.walk = walk;
-    this.stand(Math.min(this.at, walk.count));
+    Object.assign(this, { walk, at: Math.min(this.at, walk.count) });
+    this.lay();
+    this.stand(this.at);
     this.tell(remark);
   }
 
@@ -165,11 +166,11 @@ export class OpenedPage extends Page {
 
   /** Choose the lying or the standing picture, as large as there is room. */
   lay() {
-    const room = this.stage.parentElement, [wide, high] = [room.clientWidth, room.clientHeight], shape = Number(high > wide);
-    if (!this.inner || this.shape !== shape) {
-      this.shape = shape;
+    const room = this.stage.parentElement, [wide, high] = [room.clientWidth, room.clientHeight], shape = Number(high > wide), layout = this.walk.layouts[shape];
+    if (this.layout !== layout) {
+      Object.assign(this, { shape, layout });
       this.inner?.dispose();
-      const document = { ...this.run.document, ...this.walks.shapes[shape], whole: true, own: undefined };
+      const document = { ...this.run.document, ...layout, whole: true, own: undefined };
       this.inner = new Player(this.stage, document, { theme: this.theme, legends: "none" });
       this.inner.on("select", which => this.select(which));
       if (this.at) this.stand(Math.min(this.at, this.walk.count));
@@ -186,7 +187,7 @@ export class OpenedPage extends Page {
     if (this.walk) {
       this.stop();
       this.inner.dispose();
-      Object.assign(this, { walk: null, at: 0, inner: null });
+      Object.assign(this, { walk: null, at: 0, inner: null, layout: null });
       part("app").classList.remove("inside");
       part("inside").hidden = true;
       this.place();

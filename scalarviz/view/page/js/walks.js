@@ -26,7 +26,7 @@ export async function readWalks(textOf, run) {
 export class Walks {
   /** `table` has a row a walk: gradient, product, backward product and change (P each), rows of all stages, their deltas. */
   constructor(said, table, run) {
-    Object.assign(this, { run, shapes: said.shapes });
+    Object.assign(this, { run });
     const count = { next: 0 }; // of the records so far
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, rowOf(table, k), run, count));
     this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
@@ -54,11 +54,10 @@ function splicedList(before, steps, count) {
 }
 
 export class RecordedWalk {
-  constructor(told, { shapes, plans, records, rows: lengths }, numbers, run, count) {
-    Object.assign(this, { told, plan: plans[told.plan], records, run, lengths });
-    const before = shapes.map(() => []);
-    this.lists = told.lists.map((steps, k) => (before[k % shapes.length] = splicedList(before[k % shapes.length], steps, count)));
-    this.shapes = shapes.length;
+  constructor(told, { layouts, plans, records, rows: lengths }, numbers, run, count) {
+    const shapes = told.layouts.length, before = told.layouts.map(() => []);
+    Object.assign(this, { told, plan: plans[told.plan], layouts: told.layouts.map(number => layouts[number]), records, run, lengths, shapes });
+    this.lists = told.lists.map((steps, k) => (before[k % shapes] = splicedList(before[k % shapes], steps, count)));
     const { parameters } = run.document, width = lengths.reduce((sum, [, count]) => sum + count, 0);
     const names = ["gradient", "product", "passed on", "change"];
     this.numbers = Object.fromEntries(names.map((name, k) => [name, numbers.subarray(k * parameters, (k + 1) * parameters)]));
