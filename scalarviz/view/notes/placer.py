@@ -71,6 +71,7 @@ class Chip(NamedTuple):
     wide: float
     strong: bool = True
     at: Stand = None
+    high: float = HIGH
 
 
 class Swatch(NamedTuple):
@@ -109,11 +110,11 @@ class Notes:
             sketch.polyline(path[:-1] if head else path, theme.flow, width)
             if head:
                 sketch.arrow(path[-2], path[-1], theme.flow, width, head=head)
-        for x, y, wide, strong, at in self.chips:
+        for x, y, wide, strong, at, high in self.chips:
             sketch.stand(at)
             edge = theme.flow if strong else theme.border
-            place = round(x - wide / 2), round(y - HIGH / 2)
-            sketch.rect(*place, wide, HIGH, radius=6, fill=theme.panel, stroke=edge)
+            place = round(x - wide / 2), round(y - high / 2)
+            sketch.rect(*place, wide, high, radius=6, fill=theme.panel, stroke=edge)
         for name in self.names:
             sketch.stand(name.at)
             sketch.text(name.x, name.y, name.text, name.size, tones[name.tone - 1], bold=name.bold, anchor=name.anchor)
