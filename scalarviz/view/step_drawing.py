@@ -27,6 +27,7 @@ from .micro.light import HALF, SINKS, WindowPosition, dark, dimmed, height_scale
 from .micro.on_cubes import SECOND, CubeTexts, RowPlace, covers_sums, delta_boxes, delta_chips, row_chips, row_places
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
+from .notes.layer import SUM
 from .notes.placer import HIGH as CHIP
 from .notes.scenery import colours_at, face_quads, face_room
 from .panels.drawer import Headline, noun
@@ -444,7 +445,7 @@ class StepDrawing:
         boxes = self._parts()[1]
         if step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
             return step.reached
-        return {**step.reached, self._sums: step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
+        return {**step.reached, f"{self._sums} {SUM}": step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
 
     @property
     def mean(self) -> bool:

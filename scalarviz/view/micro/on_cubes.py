@@ -117,17 +117,18 @@ _WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Return the boxes of the chips by row: below the sums, or around them if rows are close; None without chips."""
+    """Return the boxes of the chips by row: below the sums, or around them without room; None without chips."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
     apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * CHIP
     high = min(HIGH, apart - CHIP - 7)
     down = CHIP / 2 + _UNDER + high / 2
-    if high < _LEAST or rows.raised:
+    foot = scene[1] + scene[3]
+    if high < _LEAST or rows.raised or levels[-1] + down + high / 2 > foot + _UNDER:
         high, down = _FLAT if rows.raised else CHIP, -rows.raised
     left, right = 12.0, rows.columns["output"][0] - 14
-    if levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
+    if levels[-1] + down + high / 2 > foot + 60:
         return None
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
 

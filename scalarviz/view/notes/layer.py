@@ -34,6 +34,8 @@ _INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # 
 _SWATCH = 42.0
 _UNDER = 36.0  # pixels from the middle of the last row's chips to the swatches below
 
+SUM = "signed chip"
+"""The form of a sum beside the cubes."""
 Columns = dict[str, tuple[float, float]]
 WIDE: Columns = {"sum": (56.0, 60.0), "output": (140.0, 50.0), "target": (200.0, 50.0)}
 """Middles of the chips right of a row's anchor, and their widths."""
@@ -209,7 +211,7 @@ class FewFlow(Notes):
         size, up = (18, 6) if len(symbol) == 1 else (LABEL, HIGH / 2 - 3)
         if measure(symbol, size) < right[0] - left[0] + 14:
             self.names.append(Name(symbol, (left[0] + right[0]) / 2 - 1, left[1] - up, size, "middle", at=at))
-        bounds = {"sum": Bound(linear.name, row, "signed chip"), "output": Bound(last.name, row)}
+        bounds = {"sum": Bound(linear.name, row, SUM), "output": Bound(last.name, row)}
         for name, (_, wide) in rows.columns.items():
             (x, y), given = rows.edge(row, name, 0), name == "target"
             bound = Bound("target", row, "target") if given else bounds[name]

@@ -131,9 +131,9 @@ class Notes:
     ) -> Sketch:
         """Return the numbers of one frame, by their `rows`, and the ranges of tensors: `extents` after a `sign`.
 
-        `reached` marks the numbers of each row that are known; None: all.
+        `reached` marks the numbers that are known, by row, or by row and form; None: all.
         """
-        sketch, tones = Sketch(), (theme.text1, theme.text2, theme.text3)
+        sketch, tones, marked = Sketch(), (theme.text1, theme.text2, theme.text3), reached or {}
         for box, name, at in self.swatches:
             if name in rows:
                 sketch.stand(at)
@@ -146,12 +146,12 @@ class Notes:
         for number in self.numbers:
             x, y, bound, size, anchor, bold, tone, at, without = number
             sketch.stand(at)
-            ranged = bound.form == "range"
+            ranged, marks = bound.form == "range", marked.get(f"{bound.name} {bound.form}", marked.get(bound.name))
             bound = replace(bound, form=f"range {sign}") if ranged else bound
             if bound.name not in (extents if ranged else rows):
                 colour = theme.text3 if without == UNKNOWN else tones[tone - 1]
                 sketch.text(x, y, without, size, colour, anchor=anchor)
-            elif ranged or reached is None or bound.name not in reached or reached[bound.name][bound.index]:
+            elif ranged or marks is None or marks[bound.index]:
                 value = extents[bound.name] if ranged else float(rows[bound.name][bound.index])
                 sketch.number(x, y, value, bound, size, tones[tone - 1], bold=bold, anchor=anchor)
         return sketch
