@@ -249,13 +249,14 @@ def test_a_hall_keeps_all_that_a_step_needs_in_letters_that_are_read_from_the_la
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize("keys", [(), KEYS], ids=["still", "window"])
 @pytest.mark.parametrize("size", [(390, 844), (844, 390), (1080, 1920)])
 @pytest.mark.parametrize("name", KEPT)
-def test_a_telephone_shows_all_that_a_step_needs_on_one_screen(name, size):
+def test_a_telephone_shows_all_that_a_step_needs_on_one_screen(name, size, keys):
     """Cubes, words, numbers, phases and the result: inside the picture, apart from each other, and large enough."""
     scene = make_scene(name)
     scene.run.step(3)
-    bench = bench_of(scene, size)
+    bench = bench_of(scene, size, keys=keys)
     subject, frame = bench.subject, bench.subject.frame()
     walk = Walk(open_step(subject, alone=True in sides(subject)), subject, frame)
     for at in (None, *(walk.first_of(phase) for phase in range(len(PHASES))), len(walk)):

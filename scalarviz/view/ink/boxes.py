@@ -47,10 +47,12 @@ _NARROWEST = 150.0  # its width where cubes need the room
 _ASIDE_WIDE = 0.5  # share of a wide panel
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SMALL_COLUMN_FROM = 450  # least logical height of a picture with all panels small beside the cubes
-_FULL_COLUMN_FROM = 640  # that of one with others below the scene's main panel
+_FULL_COLUMN_FROM = 700  # that of one with others below the scene's main panel
 _SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter: below, sums and outputs matter more
 _SPACE = 24  # pixels between panels one above the other
-_SCENE_LEAST, _SCENE_SHARE = 240, (0.36, 0.6)  # least height above panels: pixels, shares of height and width
+_SCENES, _SCENE_WIDE = ((240, 0.36), (220, 0.25)), 0.6
+"""Least height of the scene above panels that grow, and of one above others, in pixels and as a share of the height;
+a share of the width is enough."""
 _BESIDE_LEAST = 260  # least width of a panel beside others in a block
 _ROOMY = 1.5**0.5  # how much more room than the grid a large picture has, in each direction
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # least logical width of a picture with a column
@@ -265,13 +267,13 @@ def _block(wanted: Sequence[WantedPanel], width: float, height: float, bottom: f
     The scene above keeps enough of the `room`. A narrow picture has the panel of most worth, and others if they fit
     below it.
     """
-    most = room - GAP - max(_SCENE_LEAST, min(_SCENE_SHARE[0] * height, _SCENE_SHARE[1] * width))
+    easy, most = (room - GAP - max(least, min(share * height, _SCENE_WIDE * width)) for least, share in _SCENES)
     across, own = width - 2 * MARGIN, 0.0
     if across < _BESIDE_LEAST + COLUMN + GAP:
         one = max(wanted, key=lambda w: w.worth, default=None)
         if one is None or most < (one.least or one.height):
             return {}
-        high = min(max(one.height, min(one.most, across)), most)
+        high = max(one.least or one.height, min(max(one.height, one.most), across, easy))
         rest = fitting_panels([w for w in wanted if w is not one], most - high - _SPACE, _SPACE)
         panels, top = dict[str, Box](), bottom - high - sum(w.height + _SPACE for w in rest)
         for name, own in [(one.name, high), *((w.name, w.height) for w in rest)]:
