@@ -332,7 +332,8 @@ class StepDrawing:
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
             rows = flow.rows
             ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
-            boxes = [(x, y - rows.high / 2, right - x, rows.high) for (x, y), (right, _) in ends]
+            high = rows.high - 6.0 * (rows.raised > 0)  # a ring does not touch the sum above
+            boxes = [(x, y - high / 2, right - x, high) for (x, y), (right, _) in ends]
         colour = self._bench.theme.selection
         if not boxes and light and self.micro_step is not None and self._rows is not None:
             boxes = [beside_cubes.arrows(self._rows[1], self.micro_step.phases, LOSS)[LOSS]]

@@ -137,7 +137,7 @@ def arrange(
     column = bool(wanted) and wide >= high * 0.98 and across >= least
     standing = high > wide and not column
     grid = (480, 844) if standing else (1280, 720)
-    scale = zoom * _enlarged(min(wide / grid[0], high / grid[1]), room=not presenter)
+    scale = (1.0 if standing else zoom) * _enlarged(min(wide / grid[0], high / grid[1]), room=not presenter)
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
     # one line above; keys share the margin unless it tells of panels without room

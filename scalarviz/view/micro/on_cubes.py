@@ -110,7 +110,7 @@ def _bare(text: str, wide: float) -> str:
 
 # ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.
 
-HIGH, _LEAST, _FLAT = 21.0, 16.0, 18.0
+HIGH, _LEAST, _FLAT = 21.0, 16.0, 17.0
 """Height of a delta's chip, close below its row's chips; the least that can be read; that of one above them."""
 _UNDER = 4.0  # from those chips
 _WIDEST = "−0.0088"  # of deltas

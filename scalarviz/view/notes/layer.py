@@ -43,8 +43,8 @@ TIGHT: Columns = {"sum": (47.0, 58.0), "output": (118.0, 46.0), "target": (168.0
 TIGHTEST: Columns = {"sum": (37.0, 48.0), "output": (98.0, 40.0), "target": (140.0, 40.0)}
 STACKED: Columns = {"sum": (58.0, 98.0), "output": (33.0, 48.0), "target": (84.0, 46.0)}
 """The sum stands above output and target, without a box."""
-RAISED, FLAT = 22.0, 22.0
-"""Pixels by which it is higher than they are, and the height of their chips."""
+RAISED, FLAT, _LEAST = 20.5, 21.0, 40.0
+"""Pixels by which it is higher than they are, the height of their chips, and the least distance of such rows."""
 
 
 class Rows(NamedTuple):
@@ -165,7 +165,7 @@ class FewFlow(Notes):
             return {}
         room = self._box[0] + self._box[2] - tips[:, 0].max() - 4
         ways = [WIDE, TIGHT, TIGHTEST] if self._sample.target_values is not None else []
-        if ways and self._level and apart >= 2 * FLAT:
+        if ways and self._level and apart >= _LEAST:
             ways[2] = STACKED
         ways.append({name: TIGHT[name] for name in ("sum", "output")})
         return next((way for way in ways if sum(way[[*way][-1]] * np.array([1, 0.5])) <= room), {})

@@ -209,7 +209,7 @@ class Strip:
         alone = selected is not None or beside is not None
         standing = height >= BELOW  # words below the legend
         own = (width if standing else legend_width(width)) if beside is None else beside
-        own = min(own, _PLAIN) if self._theme.presenter else own
+        own = min(own, _PLAIN) if self._theme.presenter and not standing else own
         if not own or (selected is not None and not room_beside(width)):
             return []
         sketches, left = list[Sketch](), width - own - GAP
