@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from ..run.opened.digits import product
 from ..run.questions.ranges import Range, extent
-from .ink.boxes import ABOUT, LABEL, WantedPanel
+from .ink.boxes import ABOUT, BELOW, LABEL, LOW_STRIP, STRIP, WantedPanel
 from .ink.sketch import Box, Point, Sketch, Spot, contains, meet, rgba, spot_at
 from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import get_map, rgb
 from .micro import beside_cubes
-from .micro.beside_cubes import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL
+from .micro.beside_cubes import HISTOGRAM, RIBBON, ROW, SENTENCE, SWITCH, TALL
 from .micro.light import HALF, SINKS, WindowPosition, dark, dimmed, height_scale, height_words, whose_deltas
 from .micro.on_cubes import SECOND, CubeTexts, RowPlace, covers_sums, delta_boxes, delta_chips, row_chips, row_places
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
+from .notes.layer import SUM
 from .notes.placer import HIGH as CHIP
 from .notes.scenery import colours_at, face_quads, face_room
 from .panels.drawer import Headline, noun
@@ -54,6 +55,7 @@ _RANK = 16.0  # pixels of the disc around a rank
 _VEIL = 0.6  # opacity of the veil over what waits
 _AIR = 0.45  # share of a face between a link and the middle of the row's cube where it starts
 _LEGEND = (300.0, 720.0)  # width of the legend, and of the line that has room for it too
+_HIGH = 66.0  # its height
 INSIDE = "opened step"
 """The name of an opened step's place among the panels."""
 
@@ -149,33 +151,45 @@ class StepDrawing:
             left, top, wide, high = self.column
             return (left, top + SWITCH + 18, wide, TALL if high >= SWITCH + 18 + TALL else SENTENCE), places.time
         if places.time is None:
-            own = min(RIBBON, 0.46 * (height + 8))
+            own = min(RIBBON, 0.46 * (min(height, STRIP) + 8))
             ribbon = (x, y + height - own, width, own)
         else:
             left, top, wide, high = places.time
             own = min(RIBBON, high)
             ribbon = (left, top + high - own, wide, own)
-        small, legend = self._switch_box, self._legend
-        right = min([x + width, *(box[0] - 16 for box in (small, legend) if box is not None)])
+        if height >= BELOW:  # panels are between them
+            return (x, y + height - SENTENCE, width, SENTENCE), ribbon
+        beside = () if height >= LOW_STRIP else (self._switch_box, self._legend)
+        right = min([x + width, *(box[0] - 16 for box in beside if box is not None)])
         top = ribbon[1] - 8
         high = min(SENTENCE, top - y)
         return (x, top - 8 - high, right - x, high), ribbon
 
     @property
     def _switch_box(self) -> Box | None:
-        """The box of the switch at the right end of the line; None without room, or if a column has it."""
+        """The box of the switch at the right end of the line; None without room, or if a column has it.
+
+        In a low or a standing picture it stands in the row of formulas, below the caption.
+        """
         strip = self._bench.places.strip
         if self.column is not None or strip is None or self._bench.places.legend is not None:
             return None
-        return None if strip[2] < 2 * _SMALL[0] else (strip[0] + strip[2] - _SMALL[0], strip[1] - 4, *_SMALL)
+        (wide, high), rows = _SMALL, self._rows if strip[3] >= LOW_STRIP else None
+        box = (*strip[:2], strip[2], high - 8) if rows is None or rows[0] is None else rows[0]
+        high = high if rows is None else ROW
+        return None if strip[2] < 2 * wide else (box[0] + box[2] - wide, box[1] + box[3] + 4 - high, wide, high)
 
     @property
     def _legend(self) -> Box | None:
         """The box of the cubes' legend, at the right end of the line; None if the line is too short."""
         strip, legend = self._bench.places.strip, self._bench.places.legend
-        if strip is None or legend is not None or strip[2] < _LEGEND[1] or self._switch_box is not None:
+        if strip is None or legend is not None:
             return None
-        return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
+        if strip[3] >= BELOW:  # above the line
+            return *strip[:3], _HIGH
+        if self._switch_box is not None:
+            return None
+        return (strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], _HIGH) if strip[2] >= _LEGEND[1] else None
 
     @property
     def _row_apart(self) -> str:
@@ -216,7 +230,7 @@ class StepDrawing:
         if flow is not None:
             sources = None if flow.inputs is None else flow.inputs + np.array([0.0, CHIP / 2])
             rows = range(weight.shape[0] if flow.rows.columns else 0)
-            ends = [flow.rows.edge(k, "sum", -1) for k in rows]
+            ends = [flow.rows.edge(k, "output" if flow.rows.raised else "sum", -1) for k in rows]
             if back and boxes is not None:
                 ends = [(x + 14, y + high / 2) for x, y, _, high in boxes]
             sums = np.array(ends) if ends else None
@@ -243,7 +257,8 @@ class StepDrawing:
         if chips is not None:
             if rows is None or not {*chips} <= rows.columns.keys():
                 return None
-            return np.array([rows.edge(pulse.index, chips[0], 1), rows.edge(pulse.index, chips[1], -1)])
+            ends = rows.way(pulse.index) if chips[0] == "sum" else None
+            return np.array(ends or [rows.edge(pulse.index, chips[0], 1), rows.edge(pulse.index, chips[1], -1)])
         weight, place = step.layer.weight, pulse.index - step.layer.weight.start
         if pulse.kind in ("product", "gradient"):
             inside = 0 <= place < weight.size
@@ -317,7 +332,8 @@ class StepDrawing:
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
             rows = flow.rows
             ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
-            boxes = [(x, y - CHIP / 2, right - x, CHIP) for (x, y), (right, _) in ends]
+            high = rows.high - 6.0 * (rows.raised > 0)  # a ring does not touch the sum above
+            boxes = [(x, y - high / 2, right - x, high) for (x, y), (right, _) in ends]
         colour = self._bench.theme.selection
         if not boxes and light and self.micro_step is not None and self._rows is not None:
             boxes = [beside_cubes.arrows(self._rows[1], self.micro_step.phases, LOSS)[LOSS]]
@@ -354,6 +370,7 @@ class StepDrawing:
                 face = self._face(plate, index)
                 before = bench.project(plate.corners_of(index - plate.start)[4:])
                 x, y = np.minimum(face.min(axis=0), before.min(axis=0)).tolist()  # a number moves down with its face
+                y = min(y, float((face + before)[:, 1].mean()) / 2 - _RANK - 2)  # not on the number of a small cube
                 places = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
                 if not large:  # beside its plate, with a line to its square
                     sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
@@ -429,7 +446,7 @@ class StepDrawing:
         boxes = self._parts()[1]
         if step.phase < BACKWARD or flow is None or not boxes or not covers_sums(flow.rows, boxes):
             return step.reached
-        return {**step.reached, self._sums: step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
+        return {**step.reached, f"{self._sums} {SUM}": step.reached[self._sums] & np.isnan(step.deltas[self._sums])}
 
     @property
     def mean(self) -> bool:
@@ -652,20 +669,17 @@ class StepDrawing:
             scene = bench.places.scene
             sketches.append(row_chips(places, bench.theme, scene, own, step.sums, deltas, chosen, self._words))
         sketches.append(self._veil())
-        column, rows, legend = self.column, self._rows, self._legend
+        column, rows, legend, small = self.column, self._rows, self._legend, self._switch_box
         if rows is not None:
             sketches.append(beside_cubes.ribbon(rows[1], bench.theme, step.phases, step.phase))
             if rows[0] is not None:
-                button = beside_cubes.predict_box(rows[0]) if bench.keys else None  # somebody can press it
-                sketches.append(beside_cubes.sentence(rows[0], bench.theme, step.sentence, button))
-                if button is not None:
-                    sketches.append(beside_cubes.predict_button(button, bench.theme, on=step.predicts))
+                sketches += self._sentence(rows[0], small)
         if step.asks:
             sketches.append(self._arrows())
         if legend is not None:
             numbers = "number: new weight" if step.phase == UPDATE and bench.scenery.values.size else self.about or ""
             sketches.append(bench.strip.legend(legend, step.frame, numbers))
-        place = self._switch_box if column is None else (*column[:3], SWITCH)
+        place = small if column is None else (*column[:3], SWITCH)
         if place is not None:
             colour = bench.subject.probe if bench.subject.sample.colours else None
             one = noun(bench.subject)
@@ -677,6 +691,18 @@ class StepDrawing:
             sketches += beside_cubes.below_switch(room, bench.theme, bench.subject, step)
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
+
+    def _sentence(self, line: Box, small: Box | None) -> list[Sketch]:
+        """Return the sentence in its `line`, and the button that asks; it gives way to numbers and a `small` switch."""
+        said, theme = self._shown_step.sentence, self._bench.theme
+        button = beside_cubes.predict_box(line) if self._bench.keys else None  # somebody can press it
+        if small is not None and meet(small, line):
+            return [beside_cubes.sentence(line, theme, said, small)]
+        ways = [beside_cubes.sentence(line, theme, said, box) for box in (None, button)]
+        alone, both = (said.solved(text.text for text in way.texts) for way in ways)
+        if button is None or (alone and not both):
+            return ways[:1]
+        return [ways[1], beside_cubes.predict_button(button, theme, on=self._shown_step.predicts)]
 
     def whole_step_frame(self, frame: Frame) -> Frame:
         """Return the frame before the step, for panels that stand beside an opened one."""

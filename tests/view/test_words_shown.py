@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from scalarviz.view.ink.boxes import (
 from scalarviz.view.ink.sketch import TextItem, meet
 from scalarviz.view.ink.text import chip_text, delta_text, short
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
+from scalarviz.view.micro.captions import caption_at_rest
 from scalarviz.view.micro.step_view import LOSS
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out.offscreen import offscreen
@@ -245,6 +246,55 @@ def test_a_hall_keeps_all_that_a_step_needs_in_letters_that_are_read_from_the_la
         if bench.scenery.flow is not None and step.phase > LOSS:
             deltas = next(iter(step.deltas.values()))
             assert all(f"δ {delta_text(float(delta))}" in joined for delta in deltas if delta == delta)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("keys", [(), KEYS], ids=["still", "window"])
+@pytest.mark.parametrize("size", [(390, 844), (360, 780), (844, 390), (1080, 1920)])
+@pytest.mark.parametrize("name", KEPT)
+def test_a_telephone_shows_all_that_a_step_needs_on_one_screen(name, size, keys):
+    """Cubes, words, numbers, phases and the result: inside the picture, apart from each other, and large enough."""
+    scene = make_scene(name)
+    scene.run.step(3)
+    bench = bench_of(scene, size, keys=keys)
+    subject, frame = bench.subject, bench.subject.frame()
+    walk = Walk(open_step(subject, alone=True in sides(subject)), subject, frame)
+    for at in (None, *(walk.first_of(phase) for phase in range(len(PHASES))), len(walk)):
+        step = None if at is None else walk.micro_step_at(at)
+        bench.step_drawing.show(step, animated=False)
+        bench.update(frame if step is None else step.frame)
+        (width, height), standing = bench.places.size, size[1] > size[0]
+        written = [item for item in texts(bench.sketches) if item.text.strip()]
+        small = [item.text for item in written if item.size * bench.scale < 13]
+        assert not small or name == "expression"  # its graph is drawn at the size that it has room for
+        boxes = [(item.text, *box_of(item)) for item in written if item.size * bench.scale >= 13]
+        for number, (text, left, top, right, bottom) in enumerate(boxes):
+            assert min(left, top, width - right, height - bottom) >= 0, text
+            covered = [other for other, *box in boxes[:number] if overlap((left, top, right, bottom), tuple(box), 0.5)]
+            assert not covered, (text, covered)
+        x, y, wide, high = bench.places.scene
+        for plate in bench.layout.plates:
+            corners = bench.project(plate.corners)
+            assert (corners >= (x, y)).all()
+            assert (corners <= (x + wide, y + high + 10)).all()
+        lifted = {panel for panel, box in bench.side._above.items() if box}
+        assert (KEPT | {"xor": {"plane"}, "uinn": {"table"}})[name] <= {*bench.places.panels, *lifted} or size[0] < 390
+        flow = bench.scenery.flow
+        assert flow is None or {"sum", "output", "target"} == {*flow.rows.columns}
+        said = {item.text for item in written}
+        joined = " ".join(item.text for item in written)
+        if step is None:
+            assert not standing or caption_at_rest(subject, frame).text in joined
+            continue
+        assert step.sentence.caption.text in joined
+        assert step.sentence.solved(text.strip() for text in said) or step.sentence.solved(said)
+        assert {*(step.phases[step.phase].name[:end] for end in (4, None))} & said
+        parts = [bench.places.scene, bench.places.strip, bench.places.time, *bench.places.panels.values()]
+        parts = [box for box in parts if box is not None]
+        assert not any(meet(one, other) for one, other in combinations(parts, 2))
+        if flow is not None and step.phase > LOSS:
+            deltas = next(iter(step.deltas.values()))
+            assert all(f"δ {delta_text(float(delta))}" in said for delta in deltas if delta == delta)
 
 
 def test_a_hall_has_the_target_and_the_line_of_keys_too_and_r_on_a_run_that_stands_lets_it_stand():

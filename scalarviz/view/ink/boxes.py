@@ -1,8 +1,9 @@
 """The places of all parts: the grid of 1280x720, and how other sizes follow from it.
 
 A picture larger than the grid has larger type and more room; a smaller one keeps the type size (never below 13 px) and
-leaves out what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right,
-narrow ones in a block at the bottom; without room for either, the scene's main panel is small beside the cubes.
+leaves out what does not fit. Extra width goes to the scene. A lying picture has its panels in a column on the right, or
+the scene's main panel small beside the cubes. A standing one has everything below each other: the two lines, cubes,
+legend, words, panels, and the time bar.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ HUD, ONE_LINE = 84, 58  # top of the cubes below the HUD; below a single line
 TWO_LINES = 52  # height of the HUD with both
 _LOW = 420  # logical height below which texts leave more room to the cubes
 STRIP = 76  # legends, or the texts of an opened step
+BELOW = 150  # legends and, below them, words: the strip of a standing picture
+LOW_STRIP = 104  # caption, formulas and ribbon of an opened step in a low picture
 SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
 LOWEST = 0.27
@@ -44,10 +47,13 @@ _NARROWEST = 150.0  # its width where cubes need the room
 _ASIDE_WIDE = 0.5  # share of a wide panel
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SMALL_COLUMN_FROM = 450  # least logical height of a picture with all panels small beside the cubes
+_FULL_COLUMN_FROM = 700  # that of one with others below the scene's main panel
 _SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter: below, sums and outputs matter more
 _SPACE = 24  # pixels between panels one above the other
-_SCENE_LEAST = (380, 240)
-_BESIDE_LEAST = 200  # least width of a panel beside others in a block
+_SCENES, _SCENE_WIDE = ((240, 0.36), (220, 0.25)), 0.6
+"""Least height of the scene above panels that grow, and of one above others, in pixels and as a share of the height;
+a share of the width is enough."""
+_BESIDE_LEAST = 260  # least width of a panel beside others in a block
 _ROOMY = 1.5**0.5  # how much more room than the grid a large picture has, in each direction
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # least logical width of a picture with a column
 
@@ -129,8 +135,9 @@ def arrange(
     across = wide / (zoom * _enlarged(min(wide / 1280, high / 720), room=not presenter))
     own = HALL_COLUMN if presenter else COLUMN
     column = bool(wanted) and wide >= high * 0.98 and across >= least
-    grid = (1280, 720) if column or wide >= high else (720, 1080)
-    scale = zoom * _enlarged(min(wide / grid[0], high / grid[1]), room=not presenter)
+    standing = high > wide and not column
+    grid = (480, 844) if standing else (1280, 720)
+    scale = (1.0 if standing else zoom) * _enlarged(min(wide / grid[0], high / grid[1]), room=not presenter)
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
     # one line above; keys share the margin unless it tells of panels without room
@@ -138,33 +145,37 @@ def arrange(
     low = height < _LOW and not spread and aside
     short = presenter or low
     top = (ONE_LINE if short else HUD) if hud else MARGIN
-    spare = height - top - SPREAD - 8 - MARGIN >= 0.6 * height  # only then is there more than legends need
-    strip_high = SPREAD if spread and spare else STRIP
-    strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
-    shared = low and strip
+    wishes = {BELOW: 0.45 * standing, SPREAD: 0.6 * spread, LOW_STRIP: 0.5 * (low and rail)}  # share left to the cubes
+    rest = height - top - 8 - MARGIN
+    strip_high = next((high for high, share in wishes.items() if share and rest - high >= share * height), STRIP)
+    strip = strip and rest - strip_high >= (0.45 if presenter else 0.3) * height
+    shared = (low and strip) or standing
     below = strip_high + 8 if strip else 0
     below += (8 if presenter else KEYS) if keys and not shared else 0  # a presenter has the keys in the margin
     room = height - top - below - MARGIN
-    timed = time and (replayed or not shared)
+    timed = time and (replayed or standing or not shared)
     bar, freed = _bar_height(height, room, instead=keys and replayed and not shared) if timed else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
-    bar = min(bar, RAIL) if spread or rail else bar if column else _low_enough(bar, wanted, (width, height), room)
-    below += bar + 2 if bar else 0  # the line of keys moves nearer to it
+    bar = min(bar, RAIL) if spread or rail or standing else bar
     edge, left, right, bottom, asked = width, 0.0, width, float(height - MARGIN), dict[str, Box]()
-    if column:
+    if standing:
+        bottom -= (bar + _SPACE if bar else 0) + (KEYS / 2 if keys else 0)
+        end, panels = bottom, _block(wanted, width, height, bottom, bottom - top - below - 8)
+        bottom = min((box[1] - GAP for box in panels.values()), default=bottom)
+    elif column:
+        below += bar + 2 if bar else 0  # the line of keys moves nearer to it
         edge, foot = width - MARGIN - own, LEGENDS + _SPACE if spread else 0.0
         panels = _column((edge, MARGIN, own, height - 2 * MARGIN - foot), wanted)
-    elif panels := _block(wanted, width, height, height - top - below - MARGIN):
-        bottom = min(box[1] for box in panels.values()) - GAP
-    elif wide >= high:
+    else:
+        below += bar + 2 if bar else 0
         panels = _beside_cubes(wanted, width, height, top, presenter, cubes)
         panels, asked = {name: box for name, box in panels.items() if box[0] - 16 >= cubes}, panels
         edge = min((box[0] for box in panels.values()), default=width)
     foremost = min((box[0] for box in (panels or asked).values()), default=MARGIN)
     if beside := edge < width:
         right = edge - 16
-    elif high > wide and width >= 560:
+    elif standing and width >= 560:
         left, right = MARGIN + 4.0, width - MARGIN + 4
     inner = (right if beside else width) - 2 * MARGIN
     strip_top = bottom - below
@@ -173,10 +184,11 @@ def arrange(
         hud=(MARGIN, 16, inner if column else width - 2 * MARGIN, 36 if short else TWO_LINES) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=(height - 8 if shared else height - 7 if presenter else bottom - 4) if keys else None,
-        more=(foremost, height - MARGIN + 2, min(own, width - MARGIN - foremost), MARGIN - 6),
+        more=(foremost, (end if standing else height - MARGIN) + 2, min(own, width - MARGIN - foremost), MARGIN - 6),
         low=low and hud,
         column=own, legend=(width - MARGIN - own, height - MARGIN - LEGENDS, own, LEGENDS) if spread else None,
-        time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
+        time=(MARGIN, end + _SPACE if standing else strip_top + (strip_high + 16 if strip else 8), inner, bar)
+        if bar else None,
         yields=len(panels) < len(asked), limit=foremost - 8 if shared and len(panels) < len(asked) else None,
     )  # fmt: skip
 
@@ -194,7 +206,7 @@ def _beside_cubes(
 ) -> dict[str, Box]:
     """Return the box of the scene's main panel beside the cubes, as high as the room below the HUD; empty without room.
 
-    A scene without a main panel gets as many panels as fit, one above the other.
+    A high picture, and a scene without a main panel, get as many panels as fit, one above the other.
     """
     if width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
@@ -202,7 +214,7 @@ def _beside_cubes(
     about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
     own = max(_ASIDE[0], (_ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]) * width)
     own = min(own, max(_NARROWEST, width - MARGIN - 16 - cubes))
-    if about is not None:
+    if about is not None and (height < _FULL_COLUMN_FROM or own < HALL_COLUMN):
         return {about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), high))}
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
         return {}
@@ -218,13 +230,6 @@ def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int
     if instead and not bar and scene + KEYS - RAIL >= LOWEST * height:
         return RAIL, KEYS
     return bar, 0
-
-
-def _low_enough(bar: int, wanted: Sequence[WantedPanel], size: tuple[float, float], room: float) -> int:
-    """Return the height of the time bar above a block of panels; no panel gives way to it."""
-    plain = _block(wanted, *size, room).keys()
-    fitting = (b for b in (bar, RAIL) if _block(wanted, *size, room - b - 2).keys() == plain)
-    return next(fitting, 0) if bar else 0
 
 
 def fitting_panels(wanted: Sequence[WantedPanel], room: float, gap: float) -> list[WantedPanel]:
@@ -256,21 +261,26 @@ def _column(box: Box, wanted: Sequence[WantedPanel]) -> dict[str, Box]:
     return stacked(fitting_panels(wanted, box[3], _SPACE), box, _SPACE)
 
 
-def _block(wanted: Sequence[WantedPanel], width: float, height: float, room: float) -> dict[str, Box]:
-    """Place panels at the bottom: one above the other on the left, the `first` one beside them.
+def _block(wanted: Sequence[WantedPanel], width: float, height: float, bottom: float, room: float) -> dict[str, Box]:
+    """Place panels above `bottom`: one above the other on the left, the `first` one beside them.
 
-    The scene above keeps enough of the `room`.
+    The scene above keeps enough of the `room`. A narrow picture has the panel of most worth, and others if they fit
+    below it.
     """
-    beside = next((w for w in wanted if w.first), None)
-    most = room - GAP - max(_SCENE_LEAST[1], 0.36 * height)
-    across = width - 2 * MARGIN
-    if across < _BESIDE_LEAST + COLUMN + GAP:  # the panel of most worth: the time bar also shows the loss
+    easy, most = (room - GAP - max(least, min(share * height, _SCENE_WIDE * width)) for least, share in _SCENES)
+    across, own = width - 2 * MARGIN, 0.0
+    if across < _BESIDE_LEAST + COLUMN + GAP:
         one = max(wanted, key=lambda w: w.worth, default=None)
         if one is None or most < (one.least or one.height):
             return {}
-        high = min(max(one.height, min(one.most, across)), most)
-        return {one.name: (MARGIN, height - MARGIN - high, across, high)}
-    own = 0.0
+        high = max(one.least or one.height, min(max(one.height, one.most), across, easy))
+        rest = fitting_panels([w for w in wanted if w is not one], most - high - _SPACE, _SPACE)
+        panels, top = dict[str, Box](), bottom - high - sum(w.height + _SPACE for w in rest)
+        for name, own in [(one.name, high), *((w.name, w.height) for w in rest)]:
+            panels[name] = (MARGIN, top, across, own)
+            top += own + _SPACE
+        return panels
+    beside = next((w for w in wanted if w.first), None)
     if beside is not None:
         across, own = across - _BESIDE_LEAST, beside.height + 16
     if own > most:
@@ -278,11 +288,10 @@ def _block(wanted: Sequence[WantedPanel], width: float, height: float, room: flo
     left = fitting_panels([w for w in wanted if w is not beside], most, _SPACE)
     high = sum(w.height + _SPACE for w in left) - _SPACE
     own = max(own, high)
-    y = height - MARGIN - own
-    panels = stacked(left, (MARGIN, y, COLUMN, high), _SPACE)
+    panels = stacked(left, (MARGIN, bottom - own, across if beside is None else COLUMN, high), _SPACE)
     if beside is not None:
         x = MARGIN + (COLUMN + GAP if left else 0)
-        panels[beside.name] = (x, y, width - MARGIN - x, own)
+        panels[beside.name] = (x, bottom - own, width - MARGIN - x, own)
     return panels
 
 
@@ -363,23 +372,18 @@ LEAST = 280.0
 LEAST_TIME = 160.0
 """Least width of a time bar beside it; on a narrower one the texts of steps and losses overlap."""
 _WIDE, _EDGE = COLUMN + 24.0, 12.0
-_BLOCK_LEAST = 230.0
 _AIR = 8.0  # between the cubes and the panel
 
 
 def over_column(places: Places) -> Box | None:
-    """Return a box over the side column, or over the block of panels in an upright picture; None without either."""
-    (width, height), column = places.size, column_of(places)
+    """Return a box over the side column, or over words and panels of a standing picture; None without either."""
+    (width, height), column, strip = places.size, column_of(places), places.strip
     if column is not None:
         return column[0] - _EDGE, _EDGE, _WIDE, height - 2 * _EDGE
-    if not places.panels:
+    if not places.panels or strip is None or strip[3] < BELOW:  # the box would cover cubes
         return None
-    top = min(box[1] for box in places.panels.values()) - _EDGE
-    if top < places.scene[1] + places.scene[3] - _EDGE:  # panels beside the cubes: the box would cover cubes
-        return None
-    high = height - _EDGE - top
-    wide = min(width - 2 * _EDGE, 1.4 * _WIDE)
-    return (width - _EDGE - wide, top, wide, high) if high >= _BLOCK_LEAST else None
+    top, end = strip[1] + STRIP + _AIR, max(box[1] + box[3] for box in places.panels.values())
+    return (_EDGE, top, width - 2 * _EDGE, end + _SPACE - _AIR / 2 - top)
 
 
 def at_the_edge(places: Places) -> Box:

@@ -225,8 +225,11 @@ def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
         needs = [measure(name, CHANNEL, at == current) + _BESIDE for at, name in enumerate(names)]
         if sum(needs) <= room:
             break
-    else:  # on a telephone one phase has no name: the first, which does least, or the last, which is far away then
-        needs[0 if current else -1] = _BESIDE
+    else:  # on a telephone some phases have no name: the first, which does least, and those that are far away
+        for at in (0 if current else -1, *sorted(range(len(needs)), key=lambda at: -abs(at - current))):
+            needs[at] = _BESIDE
+            if sum(needs) <= room:
+                break
     shares = [room * share / sum(_WIDTHS) for share in _WIDTHS]
     if any(share < need for share, need in zip(shares, needs, strict=True)):  # the current one first
         less = min((room - needs[current]) / (sum(needs) - needs[current]), room / sum(needs))

@@ -110,31 +110,32 @@ def _bare(text: str, wide: float) -> str:
 
 # ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.
 
-HIGH, _LEAST = 21.0, 16.0
-"""Height of a delta's chip, close below its row's chips; and the least that can be read."""
+HIGH, _LEAST, _FLAT = 21.0, 16.0, 17.0
+"""Height of a delta's chip, close below its row's chips; the least that can be read; that of one above them."""
 _UNDER = 4.0  # from those chips
 _WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Return the boxes of the chips by row: below the sums, or around them if rows are close; None without chips."""
+    """Return the boxes of the chips by row: below the sums, or around them without room; None without chips."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
     apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * CHIP
     high = min(HIGH, apart - CHIP - 7)
     down = CHIP / 2 + _UNDER + high / 2
-    if high < _LEAST:
-        high, down = CHIP, 0.0
+    foot = scene[1] + scene[3]
+    if high < _LEAST or rows.raised or levels[-1] + down + high / 2 > foot + _UNDER:
+        high, down = _FLAT if rows.raised else CHIP, -rows.raised
     left, right = 12.0, rows.columns["output"][0] - 14
-    if levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
+    if levels[-1] + down + high / 2 > foot + 60:
         return None
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
 
 
 def covers_sums(rows: Rows, boxes: list[Box]) -> bool:
     """Return whether the chips of the deltas take the places of the sums."""
-    return boxes[0][1] + boxes[0][3] / 2 == rows.edge(0, "output", 0)[1]
+    return boxes[0][1] + boxes[0][3] / 2 == rows.edge(0, "sum", 0)[1]
 
 
 def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool) -> Sketch:
@@ -148,7 +149,7 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
             x, wide = x + 14, wide - 14
         turn, ay = rows.edge(row, "output", 0)
         middle, ink = y + high / 2, hue(theme, MINUS * int(delta < 0))
-        if middle == ay:  # no room below: it takes the place of the sum
+        if middle == rows.edge(row, "sum", 0)[1]:  # no room below: it takes the place of the sum
             (column, (_, chip)), *_ = rows.columns.items()
             wide = max(chip, measure(f"δ {_WIDEST}", LABEL, True) + 6)
             x = rows.edge(row, column, 1)[0] - wide

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Literal, NamedTuple
@@ -76,6 +76,12 @@ class Sentence:
     index: int = -1  # flat index of the weight that it is about; -1 for none
     short: Formula | None = None  # used if no formula has room; for an update: w, its change, the new w
     caption: Caption = field(default_factory=Caption)  # why the number is what it is, in one sentence
+
+    def solved(self, texts: Iterable[str]) -> bool:
+        """Return whether the result of a formula is among `texts`; True without a result."""
+        formulas = [*self.formulas[:1], *filter(None, (self.short,))]
+        made = {word.text for formula in formulas for word in formula.numbers if word.bold}
+        return not made or not made.isdisjoint(texts)
 
 
 class CubeText(NamedTuple):

@@ -34,11 +34,17 @@ _INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # 
 _SWATCH = 42.0
 _UNDER = 36.0  # pixels from the middle of the last row's chips to the swatches below
 
+SUM = "signed chip"
+"""The form of a sum beside the cubes."""
 Columns = dict[str, tuple[float, float]]
 WIDE: Columns = {"sum": (56.0, 60.0), "output": (140.0, 50.0), "target": (200.0, 50.0)}
 """Middles of the chips right of a row's anchor, and their widths."""
 TIGHT: Columns = {"sum": (47.0, 58.0), "output": (118.0, 46.0), "target": (168.0, 46.0)}
 TIGHTEST: Columns = {"sum": (37.0, 48.0), "output": (98.0, 40.0), "target": (140.0, 40.0)}
+STACKED: Columns = {"sum": (58.0, 98.0), "output": (33.0, 48.0), "target": (84.0, 46.0)}
+"""The sum stands above output and target, without a box."""
+RAISED, FLAT, _LEAST = 20.5, 21.0, 40.0
+"""Pixels by which it is higher than they are, the height of their chips, and the least distance of such rows."""
 
 
 class Rows(NamedTuple):
@@ -47,10 +53,24 @@ class Rows(NamedTuple):
     anchors: Floats  # (R, 2): starts of each row's chips
     columns: Columns  # present columns; may be empty
 
+    @property
+    def raised(self) -> float:
+        """Pixels by which sums stand above their outputs; 0 if they are beside them."""
+        return RAISED if self.columns.get("sum") == STACKED["sum"] else 0.0
+
+    @property
+    def high(self) -> float:
+        """The height of chips."""
+        return FLAT if self.raised else HIGH
+
     def edge(self, row: int, column: str, side: int) -> tuple[float, float]:
         """Return the middle of the left (-1) or the right (+1) edge of a chip, or (0) of the chip."""
         (x, y), (middle, wide) = self.anchors[row].tolist(), self.columns[column]
-        return x + middle + side * wide / 2, y
+        return x + middle + side * wide / 2, y - self.raised * (column == "sum")
+
+    def way(self, row: int) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the ends of the way from a row's sum to its output."""
+        return self.edge(row, "sum", 0 if self.raised else 1), self.edge(row, "output", 0 if self.raised else -1)
 
 
 class FewFlow(Notes):
@@ -76,8 +96,11 @@ class FewFlow(Notes):
         backs = self._project([back_edge(weight, j) for j in range(weight.shape[1])])  # ends of their lines
         # middles (N, 2) of the input chips, None without room; width and type size of each, whether in a box
         self.inputs, self._input_style = self._place_inputs(weight)
+        self._level = layout.camera.azimuth == 0.0 and not moved  # rows, on screen
         tips = self._tips(end)
         self.rows = Rows(tips, self._fitting_columns(tips))
+        if self.rows.raised:  # below each other
+            self.rows = self.rows._replace(anchors=np.stack([np.full(len(tips), tips[:, 0].max()), tips[:, 1]], axis=1))
         if moved:
             self._leave_out_hidden(tips)
         self.below = Notes()
@@ -125,19 +148,25 @@ class FewFlow(Notes):
         return max(middle + wide / 2 for middle, wide in self.rows.columns.values())
 
     def _tips(self, plate: Plate) -> Floats:
-        """Return where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
+        """Return where each row's flow starts: a little right of the nearest corner of its last cube's top face.
+
+        If rows are level, it starts at the middle of that face's edge.
+        """
         ends = [self._project(plate.cell_corners(i, plate.shape[1] - 1)) for i in range(plate.shape[0])]
         # with a moved camera, the rightmost corner
         corners = [c[int(np.argmax(c[:, 0])) if self._moved else -1] for c in ends]
+        corners = [c[[-3, -1]].mean(axis=0) for c in ends] if self._level else corners
         return np.asarray(np.array(corners) + np.array([4.0, 0.0]))
 
     def _fitting_columns(self, tips: Floats) -> Columns:
         """Return the columns (sum, output, target) that fit between the cubes and the scene's edge."""
-        close = len(tips) > 1 and np.diff(tips[:, 1]).min() < HIGH + 3
-        if self.plates[0].grid.folded or (close and not self._moved):
+        apart = np.diff(tips[:, 1]).min() if len(tips) > 1 and not self._moved else np.inf
+        if self.plates[0].grid.folded or apart < HIGH + 3:
             return {}
         room = self._box[0] + self._box[2] - tips[:, 0].max() - 4
         ways = [WIDE, TIGHT, TIGHTEST] if self._sample.target_values is not None else []
+        if ways and self._level and apart >= _LEAST:
+            ways[2] = STACKED
         ways.append({name: TIGHT[name] for name in ("sum", "output")})
         return next((way for way in ways if sum(way[[*way][-1]] * np.array([1, 0.5])) <= room), {})
 
@@ -175,22 +204,25 @@ class FewFlow(Notes):
         first = anchor[1] == rows.anchors[:, 1].min()
         if tuple(tip) != tuple(anchor):
             self.lines.append(Line([tip, anchor], at=at))
-        left, right = rows.edge(row, "sum", 1), rows.edge(row, "output", -1)
-        self.lines += [Line([anchor, rows.edge(row, "sum", -1)], head=7.0, at=at), Line([left, right], head=7.0, at=at)]
+        left, right = rows.way(row)
+        self.lines.append(Line([anchor, rows.edge(row, "output" if rows.raised else "sum", -1)], head=7.0, at=at))
+        self.lines += [] if rows.raised else [Line([left, right], head=7.0, at=at)]
         symbol = SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind)
         size, up = (18, 6) if len(symbol) == 1 else (LABEL, HIGH / 2 - 3)
         if measure(symbol, size) < right[0] - left[0] + 14:
             self.names.append(Name(symbol, (left[0] + right[0]) / 2 - 1, left[1] - up, size, "middle", at=at))
-        bounds = {"sum": Bound(linear.name, row, "signed chip"), "output": Bound(last.name, row)}
+        bounds = {"sum": Bound(linear.name, row, SUM), "output": Bound(last.name, row)}
         for name, (_, wide) in rows.columns.items():
             (x, y), given = rows.edge(row, name, 0), name == "target"
             bound = Bound("target", row, "target") if given else bounds[name]
-            self.chips.append(Chip(x, y, wide, not given, at))
+            bare = name == "sum" and rows.raised > 0
+            bound = replace(bound, before="sum ") if bare else bound
+            self.chips += [] if bare else [Chip(x, y, wide, not given, at, rows.high)]
             number = Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at)
             self.numbers.append(number._replace(without="") if given else number)
-            if first:
+            if first and not bare:
                 called = self._sample.called(last) if name == "output" else name
-                self.names.append(Name(called, x, y - HIGH / 2 - 10, anchor="middle", at=at))
+                self.names.append(Name(called, x, y - rows.raised - rows.high / 2 - 10, anchor="middle", at=at))
 
     def _write_below(self, row: int, last: Stage, at: Stand) -> None:
         """Write output and target as colours, and the sample's own loss, below the last row, if they fit."""

@@ -71,6 +71,7 @@ class Chip(NamedTuple):
     wide: float
     strong: bool = True
     at: Stand = None
+    high: float = HIGH
 
 
 class Swatch(NamedTuple):
@@ -109,11 +110,11 @@ class Notes:
             sketch.polyline(path[:-1] if head else path, theme.flow, width)
             if head:
                 sketch.arrow(path[-2], path[-1], theme.flow, width, head=head)
-        for x, y, wide, strong, at in self.chips:
+        for x, y, wide, strong, at, high in self.chips:
             sketch.stand(at)
             edge = theme.flow if strong else theme.border
-            place = round(x - wide / 2), round(y - HIGH / 2)
-            sketch.rect(*place, wide, HIGH, radius=6, fill=theme.panel, stroke=edge)
+            place = round(x - wide / 2), round(y - high / 2)
+            sketch.rect(*place, wide, high, radius=6, fill=theme.panel, stroke=edge)
         for name in self.names:
             sketch.stand(name.at)
             sketch.text(name.x, name.y, name.text, name.size, tones[name.tone - 1], bold=name.bold, anchor=name.anchor)
@@ -130,9 +131,9 @@ class Notes:
     ) -> Sketch:
         """Return the numbers of one frame, by their `rows`, and the ranges of tensors: `extents` after a `sign`.
 
-        `reached` marks the numbers of each row that are known; None: all.
+        `reached` marks the numbers that are known, by row, or by row and form; None: all.
         """
-        sketch, tones = Sketch(), (theme.text1, theme.text2, theme.text3)
+        sketch, tones, marked = Sketch(), (theme.text1, theme.text2, theme.text3), reached or {}
         for box, name, at in self.swatches:
             if name in rows:
                 sketch.stand(at)
@@ -145,12 +146,12 @@ class Notes:
         for number in self.numbers:
             x, y, bound, size, anchor, bold, tone, at, without = number
             sketch.stand(at)
-            ranged = bound.form == "range"
+            ranged, marks = bound.form == "range", marked.get(f"{bound.name} {bound.form}", marked.get(bound.name))
             bound = replace(bound, form=f"range {sign}") if ranged else bound
             if bound.name not in (extents if ranged else rows):
                 colour = theme.text3 if without == UNKNOWN else tones[tone - 1]
                 sketch.text(x, y, without, size, colour, anchor=anchor)
-            elif ranged or reached is None or bound.name not in reached or reached[bound.name][bound.index]:
+            elif ranged or marks is None or marks[bound.index]:
                 value = extents[bound.name] if ranged else float(rows[bound.name][bound.index])
                 sketch.number(x, y, value, bound, size, tones[tone - 1], bold=bold, anchor=anchor)
         return sketch

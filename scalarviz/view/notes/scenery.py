@@ -30,7 +30,7 @@ from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, Outcome, outcome_size
 from .placer import Marks, Notes, Placer
 
-_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # pixels of the flow around a single layer
+_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, (122.0, 238.0)  # pixels of the flow around a single layer; in a narrow picture
 _CHIPS_WIDE, _CUBE_WIDE = 316.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
 
 
@@ -183,7 +183,7 @@ def cubes_box(subject: Subject, scene: Box) -> Box:
     if not least_width(subject):
         return scene
     above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 220 else 0.0
-    beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 480 else 0.0
+    beside = _CHIPS_BESIDE[width >= 480] - 228.0 * min(1.0, width / 936.0) if max(width, 2 * height) >= 480 else 0.0
     return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
 
 

@@ -17,7 +17,7 @@ from ..cubes.atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, P
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
-from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places
+from ..ink.boxes import BELOW, CHANNEL, GAP, LABEL, STRIP, TITLE, Places
 from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import measure
 from ..ink.theme import OF_A_THEME, Colormap, Theme, mixed, rgb
@@ -152,6 +152,7 @@ LEGEND, ACTIVATION = 344.0, 220.0
 _NOTED, _PLAIN = 290.0, 160.0
 """Least widths in logical pixels: with and without the note beside the title."""
 _MARKS = 3.0  # from the strip's lower edge to the line of marks; the time bar begins 8 below it
+_LINE = STRIP + 12.0  # from the upper edge to words below legend and marks
 WRITTEN = 480.0
 """Least width left of the legend, in logical pixels, for a cube's inspector."""
 
@@ -206,11 +207,14 @@ class Strip:
         """
         x, y, width, height = box
         alone = selected is not None or beside is not None
-        own = legend_width(width) if beside is None else beside
-        own = min(own, _PLAIN) if self._theme.presenter else own
+        standing = height >= BELOW  # words below the legend
+        own = (width if standing else legend_width(width)) if beside is None else beside
+        own = min(own, _PLAIN) if self._theme.presenter and not standing else own
         if not own or (selected is not None and not room_beside(width)):
             return []
         sketches, left = list[Sketch](), width - own - GAP
+        words = (x, y + _LINE, width, height - _LINE) if standing else (x, y, left, height)
+        height = min(height, STRIP)
         if not alone and ((self._rows and asked[0]) or other is not None) and width >= 2 * _PLAIN + GAP:
             part = max(_PLAIN, min(ACTIVATION, left))
             own = min(own, width - part - GAP)
@@ -218,12 +222,12 @@ class Strip:
             bar = self._bar("activation" if other is None else "other", part, scale.cmap)
             sketches.append(legend((x, y, part, height), self._theme, scale, *bar))
         elif not alone and self._single and asked[1]:
-            sketches.append(self._formulas(frame, (x, y, left, height)))
+            sketches.append(self._formulas(frame, words))
             if self._theme.presenter and not sketches[-1].texts:  # the presenter theme has room for one of them
                 return [self._formulas(frame, box)]
-        elif not alone and caption and left >= _PLAIN:
+        elif not alone and caption and words[2] >= _PLAIN:
             sketches.append(Sketch())
-            caption_lines(sketches[-1], (x, y, left, height), self._theme, caption)
+            caption_lines(sketches[-1], words, self._theme, caption)
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
         below = (x + width - wide, y + height + _MARKS, wide, 0.0)
@@ -432,6 +436,8 @@ class StoryLines:
             keys = None if theme.presenter else places.keys  # the presenter theme uses its margin
             if keys is None and places.time is not None and not bar:  # the presenter theme, without a line of keys
                 keys = places.time[1] + places.time[3] - 6.0
+            if places.strip[3] >= BELOW:  # panels are between the strip and the keys
+                bar, keys = False, places.strip[1] + places.strip[3] - 6.0
             self.sketches = [self._sketch(self.text, places.strip, keys, places.time if bar else None, theme)]
 
     def _sketch(self, story: StoryText, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:

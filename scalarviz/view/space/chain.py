@@ -235,6 +235,8 @@ def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
 
 HALF = 0.40
 AZIMUTH, ELEVATION = -10.0, 48.0
+STANDING = (0.0, 60.0)
+"""Azimuth and elevation for one layer in a standing picture: rows are level, and so are the texts beside them."""
 EYE = (17.0, 5.55)
 """Distance of the eye in pitches, and the diagonal of trays it is for: 3x3 weights with biases."""
 ROW_GAP, ROW_DEPTH = 1.35, 0.12
@@ -282,7 +284,8 @@ def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Layout:
     (weight, last, _), end = built(layer, HALF * _UP, LYING, 1.0, HALF, BIAS_GAP, np.zeros(3), HALF)
     stop = (end if last is not weight else end + 0.5 * LYING[0]) - HALF * _UP
     traces = parallel_lines(-0.5 * LYING[0], stop, layer.outputs, _NEAR)
-    return _bounded([*dict.fromkeys([weight, last])], size, box, inner(box, 85, 35, 226, 0), [traces])
+    view = STANDING if size[1] > size[0] else (AZIMUTH, ELEVATION)
+    return _bounded([*dict.fromkeys([weight, last])], size, box, inner(box, 85, 35, 226, 0), [traces], view)
 
 
 def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Layout:
@@ -299,7 +302,7 @@ def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
     built = _Built(_GAPS, rows=True)
     built.enter(chain[0], BEHIND, "down")
     built.chain(chain, ("right", "down"))
-    cameras = (_camera(built.plates, size, inner(box, *margins), elevation) for margins, elevation in _SEEN)
+    cameras = (_camera(built.plates, size, inner(box, *margins), AZIMUTH, elevation) for margins, elevation in _SEEN)
     ways = [laid("mlp", camera, built.plates, box, built.lines, True) for camera in cameras]
     return next((way for way in ways if way.pixels_per_cube() >= READABLE), ways[0])
 
@@ -372,16 +375,19 @@ class _Built:
         return np.asarray(following)
 
 
-def _bounded(plates: list[Plate], size: Size, box: Rect, room: Rect, lines: Sequence[Floats] = ()) -> Layout:
-    """Return plates on trays in a room; smaller if a single number would fill the picture."""
-    scene = laid("few", _camera(plates, size, room), plates, box, lines, True)
+def _bounded(
+    plates: list[Plate], size: Size, box: Rect, room: Rect, lines: Sequence[Floats] = (),
+    view: tuple[float, float] = (AZIMUTH, ELEVATION),
+) -> Layout:  # fmt: skip
+    """Return plates on trays in a room, in a `view`; smaller if a single number would fill the picture."""
+    scene = laid("few", _camera(plates, size, room, *view), plates, box, lines, True)
     largest, own = MOST * min(1.0, max(0.6, size[1] / 720)), scene.pixels_per_cube()
     if own <= largest:
         return scene
     share = 0.5 * (1.0 - largest / own)
     across, down = share * (room[2] - room[0]), share * (room[3] - room[1])
     smaller = (room[0] + across, room[1] + down, room[2] - across, room[3] - down)
-    return replace(scene, camera=_camera(plates, size, smaller))
+    return replace(scene, camera=_camera(plates, size, smaller, *view))
 
 
 def _points(plates: Sequence[Plate], *, rows: bool) -> Floats:
@@ -395,9 +401,9 @@ def _distance(points: Floats, eye: tuple[float, float], least: float) -> float:
     return eye[0] * max(least, float(np.hypot(span[0], span[1])) / eye[1])
 
 
-def _camera(plates: Sequence[Plate], size: Size, box: Rect, elevation: float = ELEVATION) -> Camera:
+def _camera(plates: Sequence[Plate], size: Size, box: Rect, azimuth: float, elevation: float) -> Camera:
     points = _points(plates, rows=True)
     # right of the middle: the eye is over the biases, columns keep their width
     centre = points.min(0) + np.ptp(points, axis=0) * [0.64, 0.5, 0.5]
     distance = _distance(points, EYE, 0.5)
-    return fit(points, size, box, azimuth=AZIMUTH, elevation=elevation, distance=distance, centre=centre.tolist())
+    return fit(points, size, box, azimuth=azimuth, elevation=elevation, distance=distance, centre=centre.tolist())

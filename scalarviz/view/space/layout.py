@@ -118,7 +118,7 @@ def layout_for(
 def _largest(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> Layout:
     """Return the picture of several layers whose cubes are large enough for their content."""
     steps = staircase(chain, size, box)
-    upright = box[3] - box[1] > box[2] - box[0]
+    upright = size[1] > size[0] or box[3] - box[1] > box[2] - box[0]
     if (total <= FEW or upright) and not any(grid_for(layer.weight.shape).folded for layer in chain):
         flat = few_chain(chain, size, box)
         if flat.pixels_per_cube() > max(steps.pixels_per_cube(), FLAT_PIXELS):
