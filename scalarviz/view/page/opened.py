@@ -132,7 +132,8 @@ class _Book:
         plan = _plan(steps, opened, self._subject.stages, self._cubes)
         layouts = [_number_in(self._layouts, _layout(bench)) for bench in self._benches]
         said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
-        return {"plan": _number_in(self._plans, plan), "layouts": layouts, "said": said, "rise": rises, "lists": lists}  # fmt: skip
+        return {"plan": _number_in(self._plans, plan), "layouts": layouts, "said": said, "rise": rises,
+                "lists": lists}  # fmt: skip
 
     @property
     def _cubes(self) -> set[str]:

@@ -4,7 +4,9 @@ import { rgbOf } from "./gl.js";
 import { entriesOf } from "./ranges.js";
 
 const resolvedInks = new WeakMap(); // colours by name, and tables by map, of each theme
-const hexOf = (parts) => `#${parts.map((part) => Math.round(255 * part).toString(16).padStart(2, "0")).join("")}`;
+
+/** Return a colour in 0..1 as `#rrggbb`. */
+export const hexOf = (parts) => `#${parts.map((part) => Math.round(255 * part).toString(16).padStart(2, "0")).join("")}`;
 
 /** Return the colour of a name in a theme, as `#rrggbb` or `#rrggbbaa`; null stays null. */
 export function inkOf(theme, name) {

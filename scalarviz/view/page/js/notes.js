@@ -4,6 +4,7 @@
 
 import { slabCorners, worldOf } from "./boxes.js";
 import { beforeEye, project } from "./camera.js";
+import { hexOf } from "./inks.js";
 import { paint } from "./list.js";
 import { chipText, lossText, shortText, sureChip } from "./numbers.js";
 
@@ -113,10 +114,10 @@ export class Around {
   }
 }
 
-/** Return red, green and blue (0..1), or one grey, as a CSS colour; null if unknown. */
+/** Return red, green and blue (0..1), or one grey, as a colour; null if unknown. */
 function swatchColour(row) {
   const colour = row ? [...row] : [], parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
-  return !parts.length || !parts.every(Number.isFinite) ? null : `rgb(${parts.map((part) => Math.round(255 * Math.min(Math.max(part, 0), 1))).join(", ")})`;
+  return !parts.length || !parts.every(Number.isFinite) ? null : hexOf(parts.map((part) => Math.min(Math.max(part, 0), 1)));
 }
 
 // Return the box around points.

@@ -42,7 +42,7 @@ export class OpenedPage extends Page {
       drawSign(button, sign);
       if (name === "toggle_run") this.playButton = button;
     }
-    part("tools").prepend(actionButton(this, "micro_next", "open the step"));
+    part("tools").prepend(actionButton(this, "micro_next", "open step"));
     part("keyline").prepend(element("b", "", "."), "\u00a0open\u00a0the\u00a0step\u2003");
   }
 

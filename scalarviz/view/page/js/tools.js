@@ -83,7 +83,7 @@ export function makeTools(page, { line, tools, help, table }) {
     const told = page.run.keys.find(action => action.name === name);
     line.append(element("b", "", told.keys[0]), `\u00a0${(told.words || told.does).replaceAll(" ", "\u00a0")}\u2003`);
   }
-  tools.append(actionButton(page, "fit", "fit"), actionButton(page, "toggle_theme", "light or dark"));
+  tools.append(actionButton(page, "fit", "fit"), actionButton(page, "toggle_theme", "theme"));
   const numbers = tools.appendChild(element("button", "", "numbers"));
   numbers.title = "all numbers of this step, as a table";
   numbers.addEventListener("click", () => page.open("table"));
