@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, rgba
-from .theme import Theme, chip_colour, hexed, rgb
+from .theme import Theme, area_colour, chip_colour, hexed, rgb
 
 Record = list[Any]
 OF_A_THEME = (
@@ -31,8 +31,9 @@ KEPT = 64  # most cached addresses
 
 
 def colours_of(theme: Theme) -> dict[str, Any]:
-    """Return the colours of a theme by name; ``chip`` is the background of a delta."""
-    return {**{name: getattr(theme, name) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme))}
+    """Return the colours of a theme by name; ``chip`` is the background of a delta, ``lit`` and ``dim`` are areas."""
+    made = {"chip": chip_colour(theme), "lit": area_colour(theme, lit=True), "dim": area_colour(theme, lit=False)}
+    return {name: getattr(theme, name) for name in OF_A_THEME} | {name: hexed(one) for name, one in made.items()}
 
 
 class Listed:
@@ -82,6 +83,8 @@ class Listed:
                 there = _finite(rects)
                 own = None if rings is None else short(rings[there])
                 return ["cells", short(rects[there]), _digits(fills[there]), min(radius, 999.0), own]
+            case Lines(ends=ends, colour=colour, below=line) if line is not None:
+                return ["area", short(line), *short(ends[:1, 1]), self.colour(colour)]
             case Lines(starts, ends, colour, width, round_ends):
                 ways = np.concatenate([starts, ends], axis=1)
                 return ["strokes" if round_ends else "lines", short(ways[_finite(ways)]), self.colour(colour), width]
@@ -93,8 +96,12 @@ class Listed:
                 return ["polygon", short(points), self.colour(fill)]
 
     def text(self, text: TextItem) -> Record:
-        """Return the record of a text: place, words, size, colour, bold, and anchor."""
-        return [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
+        """Return the record of a text: place, words, size, colour, bold, and anchor; then the number that it shows."""
+        record = [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
+        if (bound := text.bound) is None or not self._bound:
+            return record
+        within = bound.within if np.isfinite(bound.within) else None
+        return [*record, [bound.name, bound.index, bound.form, bound.before, within]]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """Return a picture as a data URL; the same array is encoded once."""
