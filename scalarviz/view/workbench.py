@@ -33,7 +33,7 @@ from .ink.theme import Theme, get_theme, presenting
 from .interaction import Interaction, plate_of
 from .micro.captions import caption_at_rest
 from .notes.scenery import Scenery, Small, cubes_box, least_width, window_of
-from .panels.drawer import Setting, changed_by_hand, coming_words, newest_beyond, time_jumped
+from .panels.drawer import Setting, changed_by_hand, newest_beyond, time_jumped
 from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .screen.controls import ControlsPanel
@@ -41,7 +41,7 @@ from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
-from .shown.names import Names, Selection
+from .shown.names import Selection
 from .shown.subject import ProbeFollower, subject_of
 from .space.camera import Camera, Viewpoint
 from .space.layout import Apart, Layout, layers_of, layout_for
@@ -475,9 +475,7 @@ class Workbench:
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # a change by hand is shown at once
         self._frame, self._pace, subject = frame, pace_text, self.subject
-        self.bar.by_weights, self.bar.samples_words = subject.source.facts is not None, coming_words(subject, frame)
-        self.bar.plain = Names(subject).plain
-        self.bar.loss = float("nan") if self.bar.samples_words else subject.loss(frame)
+        self.bar.follow(subject, frame)
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)

@@ -17,6 +17,7 @@ from scalarviz.view.page import link as links
 from scalarviz.view.page.link import link_of, write_player
 from scalarviz.view.page.recorded import at_the_end, played
 from scalarviz.view.page.scripts import script
+from scalarviz.view.screen.time_bar import PARTS
 
 
 def recorded(steps=300, **options):
@@ -52,6 +53,7 @@ def test_a_link_plays_what_was_recorded(page, player, record):
     assert len(address) <= links.MOST
     assert visit(page, address) == ""
     assert page.evaluate("scalarviz.run.steps") == record.steps.tolist()
+    assert page.evaluate("scalarviz.bar.bars.map(bar => bar.layers.map(([name]) => name))") == [[*PARTS]]
     for k in (0, 10, 30):
         found, errors = page.evaluate(
             f"[[...scalarviz.run.shown({k}).texels.weight], [...scalarviz.run.shown({k}).errors.weight]]"
@@ -118,7 +120,8 @@ def test_other_contents_are_refused_or_played_without_harm(page, player, record)
     wrong = [
         {"document": None}, {"document": {"plates": []}}, {"document": {**head["document"], "texels": 10**9}},
         {"document": {**head["document"], "atlas": [4096, 4096]}}, {"steps": []}, {"steps": [1]}, {"loss": ["x"]},
-        {"steps": list(range(len(head["steps"]), 0, -1))}, {"edits": [[1, 2]]}, {"about": {}}, {"parts": {}},
+        {"steps": [9, *[-1] * (len(head["steps"]) - 1)]}, {"steps": [1e15] * len(head["steps"])},
+        {"edits": [[1, 2]]}, {"about": {}}, {"parts": {}},
         {"beside": [["input", 10**6]]}, {"flags": {"frames": 9, "columns": 1, "data": ""}},
         {"parts": {**head["parts"], "weight": {**head["parts"]["weight"], "frames": 10**9}}},
     ]  # fmt: skip
@@ -135,6 +138,14 @@ def test_other_contents_are_refused_or_played_without_harm(page, player, record)
         wrong.append({"document": {**own, "words": {**words, "around": around}}})
     wrong += [{"document": {**own, "pose": pose}} for pose in (None, "x", {**own["pose"], "az": "x"}, {"az": 0})]
     wrong += [{"document": {**own, "rows": None}}]
+    bar, layer = head["bars"][0], ["around", [0], [[["text", 1, 1, "0", 13, "text1", 0, "left"]]]]
+    assert page.evaluate(READ, packed(player, {**head, "bars": [{**bar, "layers": [layer]}]}).partition("#")[2]) == ""
+    for parts in ({"layers": None}, {"layers": [layer] * 9}, {"layers": [[*layer, 0]]},
+                  {"layers": [["around", [0], [{}]]]}, {"layers": [["around", [0, 1], layer[2]]]},
+                  {"layers": [["around", [0], [[["image", "x"]]]]]}, {"scale": [0, 1, "x", 2, 0]}, {"plot": [1]},
+                  {"spots": [[0] * 6]}):  # fmt: skip
+        wrong.append({"bars": [{**bar, **parts}]})
+    wrong += [{"bars": bars} for bars in (None, [None], [bar] * 2)]
     for parts in wrong:
         assert "RangeError" in page.evaluate(READ, packed(player, {**head, **parts}).partition("#")[2]), parts
     shader = {

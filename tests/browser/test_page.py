@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,11 +21,17 @@ from scalarviz.run.edits.base import Applied
 from scalarviz.run.panels.base import PanelPicture
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.source import RunSource
+from scalarviz.view.ink.sketch import Rect
 from scalarviz.view.ink.text import loss_text
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.link import write_player
 from scalarviz.view.page.page import headlines_of, no_headlines
-from scalarviz.view.page.recorded import html_of
+from scalarviz.view.page.recorded import at_the_end, html_of
+from scalarviz.view.screen.time_bar import TimeBar
 
 from .players import EVIL, READY, opened, said, scene
+
+approx = partial(pytest.approx, abs=0.1)  # a page has tenths of a pixel
 
 
 def recorded(frames=30, *, edit=None):
@@ -314,9 +321,7 @@ def test_a_branch_that_was_left_stands_in_the_time_bar_and_can_be_chosen_with_it
         record.save_html(tmp_path / "run.html")
         others = {branch.number: record.on(branch) for branch in record.branches}
         opened(page, tmp_path / "run.html", "#frame=0")
-        steps, losses = page.evaluate("scalarviz.run.left.map(one => [one.steps, one.loss])")[0]
-        assert (steps[-1], len(steps)) == (99, len(losses))  # each loss stands at the weights that it is of
-        assert page.evaluate("scalarviz.bar.scale.last") == 99
+        assert page.evaluate("scalarviz.bar.bar.scale[1]") == 100
         choice = page.get_by_label("branch of the run")
         assert choice.locator("option").all_inner_texts() == [
             "branch 1 of 3", "branch 2 of 3: lr = 2", "branch 3 of 3: lr = 0.1"
@@ -336,9 +341,71 @@ def test_a_branch_that_was_left_stands_in_the_time_bar_and_can_be_chosen_with_it
                     np.float32(found), np.concatenate([frame.values, frame.update]).astype(np.float32)
                 )
         assert said(page, "step") == str(int(others[max(others)].steps[-1]))
-        page.evaluate("scalarviz.bar.onRing(0)")
+        spots = page.evaluate("scalarviz.bar.bar.spots.map(([x, y, wide, high, branch, words]) => "
+                              "[...scalarviz.bar.placeOf([x + wide / 2, y + high / 2]), branch, words])")  # fmt: skip
+        ((x, y, _, words),) = (spot for spot in spots if spot[2] == 0)
+        box = page.locator("#bar").bounding_box()
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        assert page.locator("#bar .label").inner_text() == words
+        assert words.splitlines() == ["another branch", "steps 0 to 100", "2 branches: click for the next"]
+        page.mouse.click(box["x"] + x, box["y"] + y)
         assert said(page, "step") == "100"
         assert choice.input_value() == "0"
+
+
+DRAWN = """([step, wide]) => { const { bar, run } = scalarviz, texts = [], boxes = [];
+    document.getElementById("bar").style.cssText = `flex: none; width: ${wide}px`;
+    bar.ink.text = (x, y, text) => texts.push([text, x, y]);
+    bar.ink.box = (x, y, ...size) => boxes.push([x, y, ...size.slice(0, 2)]);
+    scalarviz.go(run.steps.indexOf(step));
+    delete bar.ink.text; delete bar.ink.box;
+    return [texts, boxes, bar.placeOfStep(step), run.edits.map(([at]) => bar.placeOfStep(at))]; }"""
+"""The words and boxes that the time bar draws at a step and a width, the place of the step, and those of edits."""
+
+
+def test_the_time_bar_is_the_windows_own_at_every_step_and_wider_where_there_is_room(page, file, memory):
+    opened(page, file)
+    _, subject, frame = at_the_end(memory)
+    bar = TimeBar(DARK)
+    bar.buttons = False
+    bar.follow(subject, frame)
+    bar.place((0.0, 0.0, 660.0, 92.0))
+    bar.update(frame)
+    for step in (0, 10, 90, 100, 110, 300):
+        there = bar.update(replace(frame, step=step))
+        wanted = sorted((item.text, item.x, item.y) for sketch in there for item in sketch.texts)
+        texts, boxes, x, _ = page.evaluate(DRAWN, [step, 660])
+        assert sorted(map(tuple, texts)) == [(text, approx(x), approx(y)) for text, x, y in wanted]
+        rects = [(s.x, s.y, s.width, s.height) for sketch in there[1:] for s in sketch.shapes if isinstance(s, Rect)]
+        assert boxes == [list(map(approx, rect)) for rect in rects]
+        assert x == approx(bar.plan.scale.x_of(step))
+        *around, x, edits = page.evaluate(DRAWN, [step, 800])
+        words = {text: x for text, x, _ in around[0]}
+        assert words["lr = 1"] == approx(edits[0])  # words stay below their mark
+        (left, _, wide, _), disc = around[1][-1], around[1][-2]
+        assert disc[0] + disc[2] / 2 == approx(x)
+        assert left <= x <= left + wide  # the flag stays on its cursor
+        box = page.locator("#bar").bounding_box()
+        page.mouse.click(box["x"] + x, box["y"] + 60)
+        assert page.locator("#bar").get_attribute("aria-valuenow") == str(step)
+
+
+def test_a_recording_of_one_step_or_far_steps_has_a_page_and_a_link(page, browse, tmp_path):
+    player, data = write_player(tmp_path / "player.html"), (np.eye(2), np.eye(2))
+    for steps in (0, 1, 40_000):  # the last on a logarithmic bar
+        net = nn.Linear(2, 2, seed=0)
+        run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), data, engine="numpy")
+        with sv.Recording(run, every=max(steps // 4, 1), path=tmp_path / f"{steps}.svz") as recording:
+            run.step(steps)
+        with sv.load_recording(recording.path) as record:
+            file, last = record.save_html(tmp_path / f"{steps}.html"), int(record.steps[-1])
+            for made, address in ((page, f"{file.as_uri()}#frame=0"), (browse(), record.save_link(player.as_uri()))):
+                made.goto(address)
+                made.wait_for_function(READY)
+                made.keyboard.press("End")
+                assert made.locator("#bar").get_attribute("aria-valuenow") == str(last)
+                made.locator("#bar").click()
+                assert made.evaluate("scalarviz.bar.bars.length > 0") == (len(record) > 1)
 
 
 def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page, tmp_path, memory):

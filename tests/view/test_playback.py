@@ -41,6 +41,7 @@ from scalarviz.view.screen.time_bar import (
     labels,
     next_of,
     rails,
+    simpler,
 )
 from scalarviz.view.shown.subject import Forecast
 from scalarviz.view.watch import live
@@ -502,6 +503,15 @@ def test_no_two_labels_touch_and_none_leaves_the_bar(marks, cursor):
     assert all(left > 263 and right < 897 for left, right in spans)
 
 
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=300), st.sampled_from((0.0, 0.05, 1.0)))
+def test_a_simpler_curve_keeps_its_ends_and_is_nowhere_further_off(heights, off):
+    path = np.stack([np.arange(len(heights), dtype=float), heights], axis=1)
+    found = simpler(path, off)
+    assert np.array_equal(found[[0, -1]], path[[0, -1]])
+    assert np.abs(np.interp(path[:, 0], *found.T) - path[:, 1]).max() <= off + 1e-12
+    assert len(simpler(path * (1, 0), 0.05)) <= 2
+
+
 def test_what_was_left_leaves_the_straight_rail_where_that_of_now_begins_and_older_ones_fold_into_one():
     (rail,) = rails(past(FORK))
     assert (rail.row, rail.source, rail.leaves, rail.newest, rail.branches) == (1, 0, 1200, 2100, FORK[:1])
@@ -536,7 +546,7 @@ def test_every_branch_that_was_left_keeps_its_dashed_curve():
     for left in range(1, 4):
         begun = [Branch(k, k - 1 if k else None, 0, 2000 + k, curve_of(0, 2000 + k)) for k in range(left)]
         own = past((*begun, Branch(left, left - 1, 0, 3000, current=True)))
-        drawn = bar.update(SimpleNamespace(step=9, past=own))[0].shapes
+        drawn = bar.update(SimpleNamespace(step=9, past=own))[2].shapes
         lines.append(sum(isinstance(line, Lines) and line.width == 1.6 for line in drawn))
     assert lines == [1, 2, 3]
 

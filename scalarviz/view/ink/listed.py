@@ -85,6 +85,8 @@ class Listed:
                 there = _finite(rects)
                 own = None if rings is None else short(rings[there])
                 return ["cells", short(rects[there]), _digits(fills[there]), min(radius, 999.0), own]
+            case Lines(ends=ends, colour=colour, below=line) if line is not None:
+                return ["area", short(line), *short(ends[:1, 1]), self.colour(colour)]
             case Lines(starts, ends, colour, width, round_ends):
                 ways = np.concatenate([starts, ends], axis=1)
                 return ["strokes" if round_ends else "lines", short(ways[_finite(ways)]), self.colour(colour), width]
@@ -96,8 +98,12 @@ class Listed:
                 return ["polygon", short(points), self.colour(fill)]
 
     def text(self, text: TextItem) -> Record:
-        """Return the record of a text: place, words, size, colour, bold, and anchor."""
-        return [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
+        """Return the record of a text: place, words, size, colour, bold, and anchor; then the number that it shows."""
+        record = [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
+        if (bound := text.bound) is None or not self._bound:
+            return record
+        within = bound.within if np.isfinite(bound.within) else None
+        return [*record, [bound.name, bound.index, bound.form, bound.before, within]]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """Return a picture as a data URL; the same array is encoded once."""

@@ -118,6 +118,7 @@ class Lines:
     colour: Colour
     width: float = 1.0
     round_ends: bool = False
+    below: Float | None = None  # if they fill the area below a line (N, 2): a browser fills it as one shape
 
     def boxes(self) -> Float:
         """Return a box per line."""
@@ -212,6 +213,8 @@ def within(vertices: Float, box: Box) -> Float:
     x, y, width, height = box
     for axis, limit, sign in ((0, x, 1.0), (1, y, 1.0), (0, x + width, -1.0), (1, y + height, -1.0)):
         depth = sign * (triangles[:, :, axis] - limit)
+        if (depth >= 0).all():
+            continue
         count = (depth >= 0).sum(axis=1)
         parts, places = [triangles[count == 3]], [order[count == 3]]
         for many in (1, 2):  # corners inside: one or two triangles remain
@@ -450,6 +453,21 @@ class Sketch:
             self.lines(*dashes(path, *dash), colour, width)
         elif len(path) > 1:
             self.shapes.append(Path(path, colour, width))
+
+    def area(self, points: ArrayLike, bottom: float, colour: Colour, column: float = 2.0) -> None:
+        """Fill the area below a path with rising x (N, 2), in columns of this width."""
+        path = np.array(points, dtype=np.float32).reshape(-1, 2)
+        if len(path) > 1:
+            at = np.arange(np.floor(path[0, 0]), np.ceil(path[-1, 0]), column) + column / 2
+            tops, feet = np.interp(at, *path.T), np.full_like(at, bottom)
+            starts, ends = (np.stack([at, y], 1).astype(np.float32) for y in (tops, feet))
+            self.shapes.append(Lines(starts, ends, colour, column, below=path))
+
+    def clipped(self, clip: Box) -> Sketch:
+        """Return these shapes and texts clipped to a box."""
+        found = Sketch(clip=clip)
+        found.shapes, found.texts = self.shapes, self.texts
+        return found
 
     def curve(self, pieces: Iterable[Cubic], colour: Colour, width: float = 1.0) -> None:
         """Add a line of cubic pieces."""

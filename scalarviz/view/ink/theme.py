@@ -182,6 +182,11 @@ def chip_colour(theme: Theme) -> Shade:
     return mixed(theme.gradient[3], theme.panel, 0.3)
 
 
+def area_colour(theme: Theme, *, lit: bool) -> Shade:
+    """Return the colour below a curve of the time bar, before or after the cursor."""
+    return mixed(theme.text3, theme.panel, 0.3 if lit else 0.11)
+
+
 # ---- Colour maps: from a position on the scale to a colour. Ranges are computed in `run.questions.ranges`.
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,8 @@ Read `recorded` first: it decides what the page of a recording contains; `link` 
 wraps each as one HTML file, with what comes from the scene; `recording` has the methods of recordings that write them,
 and decides what the page of two recordings contains.
 
-Parts of a page: `document`, everything that all frames share; `pack`, numbers over time as text; `pictures`, panels at
-some frames; `opened`, opened steps, as the window's display lists, which `lists` makes, also for live cells. `scripts`
-joins the scripts and translates the window's shaders. The HTML report of a sweep is `walls.run_report`.
+Parts of a page: `document`, everything that all frames share; `bar`, the window's time bar for a browser; `pack`,
+numbers over time as text; `pictures`, panels at some frames; `opened`, opened steps, as the window's display lists,
+which `lists` makes, also for live cells. `scripts` joins the scripts and translates the window's shaders. The HTML
+report of a sweep is `walls.run_report`.
 """

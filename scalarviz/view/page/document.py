@@ -25,7 +25,7 @@ from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Coloring, Quantity, kin
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
-from ..ink.sketch import Box, Sketch, Stand, TextItem
+from ..ink.sketch import Box, Sketch, Stand
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
 from ..ink.theme import OF_A_THEME, THEMES, Theme, get_map, get_theme, hexed
 from ..notes.labels import own_labels
@@ -388,11 +388,4 @@ class _Groups:
                     empty = {"at": list(at) if isinstance(at, tuple) else at, **more, "shapes": [], "texts": []}
                     group = self.groups.setdefault((at, *more.items()), empty)
                     group["shapes"] += map(self._listed.shape, shapes)
-                    group["texts"] += map(self._text, texts)
-
-    def _text(self, text: TextItem) -> list[Any]:
-        record = self._listed.text(text)
-        if (bound := text.bound) is None:
-            return record
-        within = bound.within if np.isfinite(bound.within) else None
-        return [*record, [bound.name, bound.index, bound.form, bound.before, within]]
+                    group["texts"] += map(self._listed.text, texts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +21,10 @@ from ...io import write_bytes
 from ...io.atomic import StrPath
 from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
+from .bar import bars_of
 from .document import document_of
 from .pack import packed, squeezed, text_of
-from .page import GESTURES, about_of, gathered, keys_of, loss_axis, no_headlines, shell
+from .page import GESTURES, about_of, gathered, keys_of, no_headlines, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
 
@@ -36,6 +38,7 @@ OF_A_RUN = (
 )  # fmt: skip
 """Parts of a picture that a link may set; the player has the others. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # most texels and plates; `js/link.js` refuses more
+BAR, OFF = ((340, 66),), 0.25  # size of the time bar, which stretches, and how far its curve may be off
 NUMBERS = ("loss", "lr", "sample")
 SIZE, WRITTEN = (560, 480), (480, 76)
 SENTENCE = "This page plays the recording stored in its link after the #. Nothing is sent to a server"
@@ -53,7 +56,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     look, title = get_theme(theme).name, text(title, "the title") or record.about.name
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
-    source, subject, _ = at_the_end(record)
+    source, subject, last = at_the_end(record)
     document = document_of(subject, SIZE, look)
     base = _base()
     if document["words"]["single"]:  # pages may be wider than this layout, so formulas are included
@@ -68,6 +71,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         raise InputError(f"a link cannot store {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
     if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
         raise _too_much(record, document)
+    past = replace(source.past, branches=(), flags=(), edits=source.past.edits[-EDITS:])
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     count = min(len(fitting), FRAMES)
     while count >= min(2, len(fitting)):
@@ -78,15 +82,16 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         told["formulas"] = {len(places) - 1: told["formulas"][-1]} if told["formulas"] else {}  # all would be too long
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
-            **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
-            "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in source.past.edits[-EDITS:]],
-            "axis": loss_axis(told["loss"]),
+            **told, "steps": np.diff(told["steps"], prepend=0).tolist(), "document": own,
+            "about": about_of(subject, title, said) | {"bits": 12},
+            "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in past.edits],
+            "bars": bars_of(subject, last, told["steps"], past, sizes=BAR, off=OFF),
             "parts": {name: packed(table, exact=False, most=LEVELS) for name, table in tables.items()},
         }  # fmt: skip
         link = f"{player}#1.{base64.urlsafe_b64encode(squeezed(head)).decode('ascii').rstrip('=')}"
         if len(link) <= MOST:
             return Link(link, f"{said}: a link has {MOST:,} characters at most" if said else "")
-        count = int(0.8 * count)
+        count = min(int(0.98 * count * MOST / len(link)), count - 1)
     raise _too_much(record, document)
 
 

@@ -22,7 +22,6 @@ from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
 from ..cubes.looks import LOOKS, CubeLook
-from ..ink.axes import tick_text, tight
 from ..ink.listed import Listed, Record, changes, short
 from ..ink.sketch import Rect, Sketch
 from ..ink.theme import DARK, THEMES, get_map, hexed
@@ -103,15 +102,6 @@ def json_number(number: float | None) -> float | str:
     """Return a number for JSON; infinities become text that JavaScript reads back, NaN and None become "NaN"."""
     number = math.nan if number is None else float(number)
     return number if math.isfinite(number) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
-
-
-def loss_axis(*curves: Iterable[float | str]) -> dict[str, Any] | None:
-    """Return the axis of losses beside a time bar, with tick labels; None without a finite loss."""
-    losses = [loss for curve in curves for loss in curve if isinstance(loss, float) and math.isfinite(loss)]
-    if not losses:
-        return None
-    scale = tight(np.array(losses))
-    return {"low": scale.low, "high": scale.high, "log": scale.log, "ticks": [(t, tick_text(t)) for t in scale.ticks]}
 
 
 # ---- The numbers of frames.

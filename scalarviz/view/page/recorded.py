@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...checks import integer, text
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
@@ -26,10 +24,11 @@ from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, recorded_subject, subject_of
+from .bar import bars_of
 from .document import document_of, laid_out
 from .opened import checked_steps, opened_of
 from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
-from .page import SceneParts, about_of, gathered, keys_of, letter_maps, loss_axis, parts_of, shell, upright
+from .page import SceneParts, about_of, gathered, keys_of, letter_maps, parts_of, shell, upright
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_bytes
 
@@ -109,9 +108,8 @@ def html_of(
     head = {
         "document": document, "upright": upright(document, laid(size=UPRIGHT)), **numbers,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
-        **branch_marks(past), "left": abandoned_losses(past), "pictures": seen,
+        **branch_marks(past), "bars": bars_of(subject, last, record.steps[shown].tolist()), "pictures": seen,
     }  # fmt: skip
-    head["axis"] = loss_axis(numbers["loss"], *(one["loss"] for one in head["left"]))
     if lines:
         head |= _branched(numbers, lines, len(shown))
     if letters is not None:
@@ -258,7 +256,7 @@ def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str
 
 # ---- Branches: frames of earlier branches, and the time bar's data for each branch.
 
-LEFT, POINTS = 8, 300  # earlier branches of a time bar, and losses of each
+LEFT = 8  # most other branches with frames
 FrameOfBranch = tuple[int, int]  # a branch, and the index of a frame along it
 
 
@@ -279,8 +277,8 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
 
     First the places of frames of other branches, at most `most`, shared evenly; in the page they follow the shown
     frames. Then all branches that can be chosen, by number; [] if there is only one. Each has: the edit that began it;
-    the indices of its frames in the page; the last step that it shares with the opening branch; edits, flags, and
-    earlier losses.
+    the indices of its frames in the page; the last step that it shares with the opening branch; edits, flags, and its
+    time bar.
     """
     record = source.record
     own, wanted = record.branch, record.shapes(shown[-1])
@@ -302,10 +300,11 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
             places.append((number, k))
         passed.update(ids)
         shared = [int(branch.steps[k]) for k in range(len(branch)) if kept.get(ids[k], len(shown)) < len(shown)]
+        steps, frame = [int(branch.steps[k]) for k in range(len(branch)) if ids[k] in kept], source.frame()
         lines.append({
             "number": number, "why": next(one.why for one in branch.branches if one.number == number),
             "places": [kept[one] for one in ids if one in kept], "until": max(shared, default=-1),
-            **branch_marks(source.past), "left": abandoned_losses(source.past),
+            **branch_marks(source.past), "bars": bars_of(subject_of(source).after(frame), frame, steps),
         })  # fmt: skip
     source.switch(own)
     return (places, lines) if len(lines) > 1 else ([], [])
@@ -323,25 +322,3 @@ def branch_marks(past: Past) -> dict[str, list[tuple[int, str]]]:
     """Return edits and flags of a branch."""
     return {"edits": [(edit.step, edit.what) for edit in past.edits],
             "named": [(flag.step, flag.name) for flag in past.flags]}  # fmt: skip
-
-
-def abandoned_losses(past: Past) -> list[dict[str, Any]]:
-    """Return the losses of earlier branches, and of the abandoned ends of the current branch's ancestors."""
-    known = {branch.number: branch for branch in past.branches}
-    after = dict.fromkeys(known, -1)  # last step shared with the current branch
-    way = next((branch for branch in past.branches if branch.current), None)
-    if way is not None:
-        del after[way.number]
-    while way is not None and way.parent in after and after[way.parent] < 0:
-        after[way.parent] = way.first
-        way = known[way.parent]
-    found = []
-    for number in list(after)[-LEFT:]:
-        curve = known[number].curve.of_weights()
-        own = np.flatnonzero(np.isfinite(curve.loss) & (curve.step > after[number])).tolist()
-        if own:
-            kept = chosen(own, POINTS)
-            found.append({"steps": curve.step[kept].tolist(), "loss": [float(f"{x:.6g}") for x in curve.loss[kept]],
-                          "why": known[number].why, "number": number,
-                          "from": after[number] if after[number] >= 0 else known[number].first})  # fmt: skip
-    return found

@@ -35,10 +35,11 @@ from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..shown.names import Names
 from ..shown.subject import Subject, pair_subject
+from .bar import bars_of
 from .document import document_of
 from .link import link_of
 from .pack import Float32, dense_text, packed_text, squeezed
-from .page import GESTURES, keys_of, loss_axis, numbers_of, shell, upright
+from .page import GESTURES, keys_of, numbers_of, shell, upright
 from .pictures import chosen, panel_pictures, still_bytes
 from .recorded import PageWriter, html_of, write_html
 
@@ -296,6 +297,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
         "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [],
                   "gestures": list(map(list, GESTURES))},
         "edits": [(edit.step, edit.what) for edit in pair.past.edits], "of": pair.of,
+        "bars": bars_of(subject, last, head["steps"], pair.past, other=pair.other_curve),
     }  # fmt: skip
     parts = {"run": dense_text(squeezed(head)), **{name: packed_text(table) for name, table in tables.items()}}
     still, call = still_bytes(subject, last, size, look), "openComparison();"
@@ -332,8 +334,7 @@ def _head_and_tables(
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
     count = document["parameters"]
     same = {name: _same(tables[f"a-{name}"][:, :count], tables[f"b-{name}"][:, :count], places) for name in known}
-    axis = loss_axis(*(one["loss"] for one in both))
-    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same, "axis": axis}, tables
+    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same}, tables
 
 
 def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> list[list[float]]:

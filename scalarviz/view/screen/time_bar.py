@@ -17,12 +17,13 @@ from ...run.core.frame import Branch, Frame, Past
 from ...run.core.history import Curve
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.boxes import LABEL, RAIL
-from ..ink.sketch import Box, Cached, Click, Point, Sketch, Spot, spot_at
+from ..ink.sketch import Bound, Box, Cached, Click, Point, Sketch, Spot, spot_at
 from ..ink.text import loss_text, measure
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Theme, area_colour
 from ..ink.widgets import button, draw_sign, tip
-from ..panels.drawer import cut
-from ..shown.subject import Forecast
+from ..panels.drawer import coming_words, cut
+from ..shown.names import Names
+from ..shown.subject import Forecast, Subject
 
 Array = NDArray[np.float64]
 ActionWords = Callable[[str], tuple[str, str]]
@@ -31,12 +32,16 @@ GO, BRANCH = "go", "branch"
 """Names of spots whose value is a step, and the number of a branch."""
 NAMED = 6
 """Most edits with their words beside them: those nearest to the cursor."""
+PARTS = ("around", "after", "before", "marks", "words", "cursor", "flag")
+"""The bar over its ground; two parts have all of curve and rail, as after and as before the cursor, to be clipped."""
 DIAMOND = 6.0
 ROW = 8.0
 """Logical pixels from one rail to the next: the curve above needs the rest."""
 BLOCK = 184.0
 """Width of the five buttons in logical pixels."""
 _ACTIONS = ("first", "back", "toggle_run", "step", "newest")
+NARROW = 480
+"""Width below which a bar without buttons, in a page, has no room beside its plot for the last loss."""
 _PAD, _GAP, _HIGH = 12.0, 6.0, 28.0
 _RING, _REACH = 4.5, 6.0  # radius of a ring, and distance within which a point is on it
 _WIDEST, _AIR = 170.0, 10.0  # widest words of a mark, and least gap between two of them
@@ -60,17 +65,20 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
+class Plan:
     """The content and layout of the bar for one past in one box."""
 
     past: Past
     scale: StepScale
+    top: float
     rail: float
+    baseline: float  # of the labels below the rail
     rails: tuple[Rail, ...]
     marks: tuple[Mark, ...]
     buttons: list[tuple[str, Box, str]]  # action, box and words; without words a sign
     losses: Losses | None
     limits: tuple[float, float]
+    flag_limits: tuple[float, float]
     small: bool  # whether only the rail is drawn
 
 
@@ -86,12 +94,15 @@ class TimeBar:
         self.by_weights = False  # whether each loss is drawn at the step of its weights, one earlier
         self.loss = float("nan")  # loss of the shown weights, as in the curve; NaN if unknown
         self.plain: Callable[[str], str] = str  # converts an edit to plain words
+        self.buttons = True
+        self.off = 0.0  # pixels by which curves with fewer points may differ, for a smaller file
         self.samples_words = ""  # samples of the losses ("of the next sample"), if others are named elsewhere
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
         self._tips: dict[str, str] = {}
-        self._plan: _Plan | None = None
-        self._planned, self._drawn = Cached[_Plan](), Cached[list[Sketch]]()
+        self._plan: Plan | None = None
+        self._planned, self._drawn = Cached[Plan](), Cached[list[Sketch]]()
+        self._still, self._marks = Cached[list[Sketch]](), Cached[Sketch]()
         self._sketches: list[Sketch] = []
         self._step, self._last = 0, float("nan")
         self._past: Past | None = None
@@ -103,6 +114,12 @@ class TimeBar:
         self._tips.clear()
 
     # ---- drawing
+
+    def follow(self, subject: Subject, frame: Frame) -> None:
+        """Take from a subject how edits are called, and which samples losses are of."""
+        self.by_weights, self.samples_words = subject.source.facts is not None, coming_words(subject, frame)
+        self.plain = Names(subject).plain
+        self.loss = float("nan") if self.samples_words else subject.loss(frame)
 
     def update(self, frame: Frame, *, writes: bool = True) -> list[Sketch]:
         """Return the bar for a frame; without `writes` a recent drawing may be reused while the run plays."""
@@ -116,11 +133,32 @@ class TimeBar:
         if frame.step == past.newest or past is not self._past:
             self._past, self._last = past, self.loss if frame.step == past.newest else float("nan")
         known, over = (past, self._last, self.ahead, id(self.other), box), "" if spot is None else spot.name
-        told = self.ahead, self.other, self.plain
-        plan = self._plan = self._planned.get(known, lambda: _planned(self._at_known_weights(past), box, *told))
+        plan = self._plan = self._planned.get(known, lambda: _planned(self._at_known_weights(past), box, self))
         now = (known, frame.step, self.running, over, self.theme.name)
-        self._sketches = self._drawn.get(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
+        self._sketches = self._drawn.get(now, lambda: [self._ground(plan, box, over), *self._clipped(plan, box)])
         return self._sketches
+
+    def _clipped(self, plan: Plan, box: Box) -> list[Sketch]:
+        (left, top, wide, high), x = box, plan.scale.x_of(self._step)
+        boxes = {"after": (x, top, left + wide - x, high), "before": (left, top, x - left, high)}
+        parts = self.parts(self._step, x).items()
+        return [part.clipped(boxes[name]) if name in boxes else part for name, part in parts]
+
+    @property
+    def plan(self) -> Plan:
+        """The layout after an `update`."""
+        assert self._plan is not None
+        return self._plan
+
+    def parts(self, step: int, x: float | None = None) -> dict[str, Sketch]:
+        """Return the `PARTS` at a step, the cursor at `x`; None: it and its flag are around 0."""
+        plan, look, line = self.plan, self.theme.name, self._line
+        key = plan, look, self.samples_words
+        still = self._still.get(key, lambda: [self._around(plan), line(plan, lit=False), line(plan, lit=True)])
+        passed = int(np.sum(plan.scale.place([mark.step for mark in plan.marks]) <= plan.scale.x_of(step) + 0.5))
+        marks = self._marks.get((plan, look, passed), lambda: self._drawn_marks(plan, passed))
+        found = *still, marks, self._words(plan, step), self._cursor(plan, x or 0.0), self._flag(plan, step, x)
+        return dict(zip(PARTS, found, strict=True))
 
     def _at_known_weights(self, past: Past) -> Past:
         """Return the past with every loss at the step of its weights, as far as known."""
@@ -131,8 +169,8 @@ class TimeBar:
         curve, undo, redo = past.curve.of_weights(past.newest, self._last), self.plain(past.undo), self.plain(past.redo)
         return replace(past, curve=curve, branches=branches, undo=undo, redo=redo)
 
-    def _sketch(self, plan: _Plan, box: Box, over: str) -> Sketch:
-        sketch, theme, scale = Sketch(), self.theme, plan.scale
+    def _ground(self, plan: Plan, box: Box, over: str) -> Sketch:
+        sketch, theme = Sketch(), self.theme
         sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
         sketch.spot(box, GO, words="time bar")
         for action, place, words in plan.buttons:
@@ -145,18 +183,32 @@ class TimeBar:
                 _chip(sketch, action, place, words, theme)
             else:
                 draw_sign(sketch, action, place, theme.text1 if lit else theme.text2, running=self.running)
-        cursor, newest = scale.x_of(self._step), scale.x_of(plan.past.newest)
+        return sketch
+
+    def _around(self, plan: Plan) -> Sketch:
+        sketch = Sketch()
         if plan.losses is not None:
-            draw_losses(sketch, plan.losses, theme, cursor)
-            self._last_loss(sketch, plan.losses, plan.past)
+            draw_axis(sketch, plan.losses.axes, self.theme)
+            self._last_loss(sketch, plan.losses, plan)
         self._rails(sketch, plan)
-        sketch.lines([(scale.left, plan.rail)], [(newest, plan.rail)], theme.flow, 4.0, round_ends=True)
-        sketch.lines([(scale.left, plan.rail)], [(cursor, plan.rail)], theme.text1, 4.0, round_ends=True)
-        if newest > cursor + 1:
+        return sketch
+
+    def _line(self, plan: Plan, *, lit: bool) -> Sketch:
+        """Draw the curve and the rail as before the cursor (`lit`), or as after it."""
+        sketch, theme, scale = Sketch(), self.theme, plan.scale
+        if plan.losses is not None:
+            draw_losses(sketch, plan.losses, theme, lit=lit)
+        newest, colour = scale.x_of(plan.past.newest), theme.text1 if lit else theme.flow
+        sketch.lines([(scale.left, plan.rail)], [(newest, plan.rail)], colour, 4.0, round_ends=True)
+        if not lit:
             sketch.disc(newest, plan.rail, _RING, theme.text3)
-        for mark in plan.marks:
-            x = scale.x_of(mark.step)
-            colour = theme.text1 if x <= cursor + 0.5 else theme.text3
+        return sketch
+
+    def _drawn_marks(self, plan: Plan, passed: int) -> Sketch:
+        """Draw the marks; `passed` ones are not after the cursor."""
+        sketch, theme = Sketch(), self.theme
+        for k, mark in enumerate(plan.marks):
+            x, colour = plan.scale.x_of(mark.step), theme.text1 if k < passed else theme.text3
             if mark.kind == "edit":
                 for radius, own in ((DIAMOND + 1.6, colour), (DIAMOND - 0.8, theme.panel)):
                     corners = ((0, -radius), (radius, 0), (0, radius), (-radius, 0))
@@ -164,27 +216,28 @@ class TimeBar:
             else:
                 sketch.line((x, plan.rail), (x, plan.rail - 17), colour, 1.6)
                 sketch.polygon([(x, plan.rail - 18), (x + 10, plan.rail - 14), (x, plan.rail - 10)], colour)
-        baseline = box[1] + box[3] - (5 if plan.small else 7)
-        for left, text, is_mark in labels(plan.marks, scale, self._step, plan.limits):
-            sketch.text(left, baseline, text, LABEL, theme.text1 if is_mark else theme.text3)
         return sketch
 
-    def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
+    def _words(self, plan: Plan, step: int) -> Sketch:
+        sketch, theme = Sketch(), self.theme
+        for left, text, is_mark in sorted(labels(plan.marks, plan.scale, step, plan.limits)):
+            middle, colour = left + measure(text, LABEL) / 2, theme.text1 if is_mark else theme.text3
+            sketch.text(middle, plan.baseline, text, LABEL, colour, anchor="middle")
+        if not plan.small:
+            self._rail_words(sketch, plan, step)
+        return sketch
+
+    def _last_loss(self, sketch: Sketch, losses: Losses, plan: Plan) -> None:
         """Draw the loss of the newest step at the curve's end, unless a branch continues there."""
         (left, top, wide, high), path = losses.axes.box, losses.path
-        if self.samples_words or self.other is not None or not len(path) or path[-1, 0] < left + wide - 4:
-            return
-        text = loss_at(past.curve, past.newest).removeprefix("loss ")
-        x, y = (float(part) for part in path[-1])
-        sketch.text(
-            x + 8, max(min(y + 4, top + high), top + 26), text, LABEL, self.theme.text2
-        )  # below the step's flag
+        text, (x, y) = loss_at(plan.past.curve, plan.past.newest).removeprefix("loss "), path[-1].tolist()
+        room = x >= left + wide - 4 and x + 8 + measure(text, LABEL) <= plan.limits[1] + _AIR
+        if room and not self.samples_words and self.other is None:
+            baseline = max(min(y + 4, top + high), top + 26)  # below the step's flag
+            sketch.text(x + 8, baseline, text, LABEL, self.theme.text2)
 
-    def _rails(self, sketch: Sketch, plan: _Plan) -> None:
+    def _rails(self, sketch: Sketch, plan: Plan) -> None:
         theme, scale = self.theme, plan.scale
-        upright = [self._step, *(mark.step for mark in plan.marks if mark.kind == "flag")]
-        taken = [(scale.x_of(step) - 12, scale.x_of(step)) for step in upright]
-        taken += [(scale.x_of(rail.newest), scale.x_of(rail.newest) + _RING) for rail in plan.rails]
         now = next((branch.number for branch in plan.past.branches if branch.current), 0)
         for rail in plan.rails:
             start, end = scale.x_of(rail.leaves), scale.x_of(rail.newest)
@@ -197,25 +250,33 @@ class TimeBar:
             end = max(end, start + bend)
             sketch.polyline([*rise.tolist(), (end, high)], theme.flow, 2.0)
             sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
+
+    def _rail_words(self, sketch: Sketch, plan: Plan, step: int) -> None:
+        scale = plan.scale
+        upright = [step, *(mark.step for mark in plan.marks if mark.kind == "flag")]
+        taken = [(scale.x_of(step) - 12, scale.x_of(step)) for step in upright]
+        taken += [(scale.x_of(rail.newest), scale.x_of(rail.newest) + _RING) for rail in plan.rails]
+        for rail in plan.rails:
+            start, end = scale.x_of(rail.leaves), scale.x_of(rail.newest)
+            end = max(end, start + min(12.0, max(end - start, 4.0)))
             words = f"{len(rail.branches)} more" if rail.folded else f"left at {rail.newest:,}"
             begin, until = end + _RING + 1, end + 14 + measure(words, LABEL)
-            free = until <= scale.right and not any(begin < last and first < until for first, last in taken)
-            if free and not plan.small:
-                sketch.text(end + 9, high + 4, words, LABEL, theme.text3)
+            if until <= scale.right and not any(begin < last and first < until for first, last in taken):
+                sketch.text(end + 9, plan.rail - ROW * rail.row + 4, words, LABEL, self.theme.text3)
                 taken.append((end, until))
 
-    def _cursor(self, plan: _Plan, top: float) -> Sketch:
-        """Draw the disc on the rail, and the step in a flag above it."""
-        sketch, theme, small = Sketch(), self.theme, plan.small
-        x, top, high = plan.scale.x_of(self._step), top + (2 if small else 5), 16 if small else 19
-        text = f"{self._step:,}"
-        wide = measure(text, LABEL, True) + 16
-        left = min(max(x - wide / 2, plan.scale.left - 2), plan.limits[1] - wide)
-        sketch.line((x, top + 10), (x, plan.rail), theme.text1, 1.6)
-        sketch.disc(x, plan.rail, 6.0 if small else 7.5, theme.text1, stroke=theme.panel, border=1.5)
-        sketch.rect(left, top, wide, high, radius=4, fill=theme.text1)
-        baseline = top + high - (3 if small else 5)
-        sketch.text(left + wide / 2, baseline, text, LABEL, theme.background, bold=True, anchor="middle")
+    def _cursor(self, plan: Plan, x: float) -> Sketch:
+        sketch, theme = Sketch(), self.theme
+        sketch.line((x, plan.top + (12 if plan.small else 15)), (x, plan.rail), theme.text1, 1.6)
+        sketch.disc(x, plan.rail, 6.0 if plan.small else 7.5, theme.text1, stroke=theme.panel, border=1.5)
+        return sketch
+
+    def _flag(self, plan: Plan, step: int, x: float | None) -> Sketch:
+        sketch, theme, wide = Sketch(), self.theme, measure(f"{step:,}", LABEL, True) + 16
+        (least, most), (top, high, baseline) = plan.flag_limits, (2, 16, 15) if plan.small else (5, 19, 19)
+        middle = 0.0 if x is None else min(max(x, least + wide / 2), most - wide / 2)
+        sketch.rect(middle - wide / 2, plan.top + top, wide, high, radius=4, fill=theme.text1)
+        sketch.number(middle, plan.top + baseline, step, Bound("step", form="count"), LABEL, theme.background)
         return sketch
 
     # ---- pointer, in logical pixels
@@ -223,7 +284,7 @@ class TimeBar:
     @property
     def spots(self) -> Sequence[Spot]:
         """The current clickable spots."""
-        return self._sketches[0].spots if self._sketches else ()
+        return [spot for sketch in self._sketches[:2] for spot in sketch.spots]
 
     @property
     def _hovered_spot(self) -> Spot | None:
@@ -267,11 +328,7 @@ class TimeBar:
             return []
         name, value = found
         if name == BRANCH:
-            branch = next(b for b in plan.past.branches if b.number == value)
-            rail = next(r for r in plan.rails if branch in r.branches)
-            more = [f"steps {branch.first:,} to {branch.newest:,}", *[f"started by {branch.why}"] * bool(branch.why)]
-            more += [f"{len(rail.branches)} branches: click for the next"] if rail.folded else []
-            return [self._tip(at, size, "another branch", "click: go there", more)]
+            return [self._tip(at, size, "another branch", "click: go there", self.branch_words(int(value)))]
         if name != GO:
             return [self._tip(at, size, *self.action_words(name), [spot.words] if spot.words else [])]
         line, step = Sketch(), int(value)
@@ -284,6 +341,13 @@ class TimeBar:
             both = zip(self.names, (plan.past.curve, self.other), strict=True)
             loss = "  ".join(f"{name}: {said}" for name, curve in both if (said := loss_at(curve, step)))
         return [line, self._tip(at, size, f"step {step:,}", loss, words[-6:])]
+
+    def branch_words(self, number: int) -> list[str]:
+        """Return the words about a branch with a rail."""
+        branch = next(b for b in self.plan.past.branches if b.number == number)
+        rail = next(r for r in self.plan.rails if branch in r.branches)
+        more = [f"steps {branch.first:,} to {branch.newest:,}", *[f"started by {branch.why}"] * bool(branch.why)]
+        return more + [f"{len(rail.branches)} branches: click for the next"] * rail.folded
 
     def _tip(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
         """Return a tooltip above the bar and above a legend there, no further right than the bar."""
@@ -299,23 +363,24 @@ def loss_at(curve: Curve, step: int) -> str:
     return f"loss {loss_text(float(curve.loss[place]))}" if there else ""
 
 
-def _planned(past: Past, box: Box, ahead: Forecast | None, other: Curve | None, plain: Callable[[str], str]) -> _Plan:
-    x, y, wide, high = box
-    small = high <= RAIL
-    block = 0.0 if wide < (480 if small else 560) else BLOCK + 8
+def _planned(past: Past, box: Box, bar: TimeBar) -> Plan:
+    (x, y, wide, high), ahead = box, bar.ahead
+    small, narrow = high <= RAIL, wide < NARROW and not bar.buttons
+    block = 0.0 if not bar.buttons or wide < (NARROW if small else 560) else BLOCK + 8
     found = rails(past, 1 if small or high < _HIGH_ENOUGH else ROWS)
     first = min([past.first, *(rail.leaves for rail in found)])
     last = max([past.newest, first + 1, *(rail.newest for rail in found), *([] if ahead is None else [ahead.last])])
-    left, right = x + _PAD + block + (8 if small else 46), x + wide - (_PAD + 12 if small else 62)
+    left, right = x + _PAD + block + (8 if small else 46), x + wide - (_PAD + 12 if small or narrow else 62)
     scale = StepScale(first, last, left, right)
     rail, losses = y + (25.0 if small else high - 26.0), None
     if not small:
         bottom = rail - (8 + ROW * found[-1].row if found else 11)
-        losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, ahead, other)
+        losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, bar)
     top = y + (10 if small else 14)
     buttons = _buttons(x + _PAD, top, past, chip=not small) if block else []
-    limits = left - 6, right + (8 if small else 46)
-    return _Plan(past, scale, rail, found, marks_of(past, plain), buttons, losses, limits, small)
+    end, baseline = right + (8 if small or narrow else 46), y + high - (5 if small else 7)
+    marks, limits = marks_of(past, bar.plain), ((left - 6, end), (left - 2, end))
+    return Plan(past, scale, y, rail, baseline, found, marks, buttons, losses, *limits, small)
 
 
 def _buttons(x: float, y: float, past: Past, *, chip: bool) -> list[tuple[str, Box, str]]:
@@ -364,9 +429,10 @@ def labels(
 
     Marks come before ticks, the nearest to the cursor first.
     """
-    near = sorted(marks, key=lambda mark: abs(scale.x_of(mark.step) - scale.x_of(cursor)))
-    named = [mark for mark in near if mark.kind == "flag" or mark in near[:NAMED]]
-    texts = [(scale.x_of(mark.step), mark.short, True) for mark in named]
+    places = scale.place([mark.step for mark in marks])
+    near = np.argsort(np.abs(places - scale.x_of(cursor)), kind="stable").tolist()
+    named = [k for rank, k in enumerate(near) if marks[k].kind == "flag" or rank < NAMED]
+    texts = [(float(places[k]), marks[k].short, True) for k in named]
     ticks = scale.ticks()
     texts += [(scale.x_of(step), f"{step:,}", False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
     lefts = spaced(((x, measure(text, LABEL)) for x, text, _ in texts), limits, _AIR)
@@ -383,9 +449,9 @@ MOST = 8
 """Most curves of branches that share a rail, the latest first."""
 ROWS = 2
 """Most rails beside the straight one; older ones fold into the last."""
-_KNEE = 10.0  # steps of equal width on a logarithmic bar
+KNEE = 10.0
+"""Number of steps of equal width on a logarithmic bar."""
 _PITCH = 90.0  # logical pixels between two labelled steps
-_COLUMN = 2.0  # logical pixels of one rectangle of the area below a curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +472,7 @@ class StepScale:
         """Return the x of steps, clipped to both ends."""
         span = float(self.last - self.first)
         done = np.clip(np.asarray(steps, float) - self.first, 0.0, span)
-        part = np.log1p(done / _KNEE) / math.log1p(span / _KNEE) if self.log else done / span
+        part = np.log1p(done / KNEE) / math.log1p(span / KNEE) if self.log else done / span
         x = self.left + part * (self.right - self.left)
         return np.asarray(np.clip(x, self.left, self.right))  # rounding may pass the ends
 
@@ -418,7 +484,7 @@ class StepScale:
         """Return the steps nearest to several x."""
         part = np.clip((np.asarray(x, float) - self.left) / (self.right - self.left), 0.0, 1.0)
         span = float(self.last - self.first)
-        done = _KNEE * np.expm1(part * math.log1p(span / _KNEE)) if self.log else part * span
+        done = KNEE * np.expm1(part * math.log1p(span / KNEE)) if self.log else part * span
         return self.first + np.minimum(np.rint(done).astype(np.int64), self.last - self.first)
 
     def ticks(self) -> list[int]:
@@ -507,23 +573,38 @@ class Losses(NamedTuple):
     left: tuple[Array, ...]
 
 
-def losses_of(
-    plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Forecast | None, other: Curve | None
-) -> Losses | None:
+def losses_of(plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], bar: TimeBar) -> Losses | None:
     """Return the curves of the straight rail and of earlier branches; None if there is no loss yet.
 
-    The axes include the steps to come, `ahead`. An `other` curve is drawn like a branch.
+    The axes include the steps to come. Another run's curve is drawn like a branch.
     """
     own = reduced(curve, scale)
     others = [reduced(_own_steps(rail, branch), scale) for rail in rails for branch in rail.branches[:MOST]]
-    others += [] if other is None else [reduced(other, scale)]
-    every = np.concatenate([own[1], *(losses for _, losses in others)])
-    if not every.size:
+    others += [] if bar.other is None else [reduced(bar.other, scale)]
+    if not len(own[0]):
         return None
-    up = tight(every if ahead is None else np.append(every, (ahead.low, ahead.high)))
+    every = np.concatenate([own[1], *(losses for _, losses in others)])
+    up = tight(every if bar.ahead is None else np.append(every, (bar.ahead.low, bar.ahead.high)))
     axes = Axes(plot, Scale(plot[0], plot[0] + plot[2]), up)
-    left = tuple(axes.points(*one, within=True) for one in others if len(one[0]))
-    return Losses(axes, axes.points(*own, within=True), left)
+    curves = (axes.points(*one, within=True) for one in (own, *others) if len(one[0]))
+    path, *left = (simpler(curve, bar.off) for curve in curves)
+    return Losses(axes, path, tuple(left))
+
+
+def simpler(path: Array, off: float) -> Array:
+    """Return the points that a path (N, 2) with rising x needs to be at most `off` higher or lower than it is."""
+    if not off or len(path) < 3:
+        return path
+    kept, parts = {0, len(path) - 1}, [(0, len(path) - 1)]
+    while parts:
+        first, last = parts.pop()
+        x, y = path[first : last + 1].T
+        apart = np.abs(y - np.interp(x, x[[0, -1]], y[[0, -1]]))
+        if apart.max() > off:
+            middle = first + int(apart.argmax())
+            kept.add(middle)
+            parts += [(first, middle), (middle, last)]
+    return path[sorted(kept)]
 
 
 def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
@@ -554,38 +635,22 @@ def _own_steps(rail: Rail, branch: Branch) -> Curve:
     return Curve(curve.step[own:], curve.loss[own:], curve.lr[own:])
 
 
-def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> None:
-    """Draw the plot; `cursor` is its x in logical pixels."""
-    axes, path, _ = losses
+def draw_axis(sketch: Sketch, axes: Axes, theme: Theme) -> None:
+    """Write the losses beside the plot."""
     x, y, _, height = axes.box
     bottom = y + height
-    if not len(path):
-        return
     free = bottom + LABEL
     for value in axes.up.ticks:  # from the lowest, if they fit
         _, height = axes.point(x, value)
         if height <= free - LABEL - 2:
             sketch.text(x - 8, min(height + 4, bottom), tick_text(value), LABEL, theme.text3, anchor="right")
             free = height
-    columns = np.arange(np.floor(path[0, 0]), np.ceil(path[-1, 0]), _COLUMN)
-    tops = np.interp(columns + _COLUMN / 2, path[:, 0], path[:, 1])
-    for part, share in ((columns >= cursor, 0.11), (columns < cursor, 0.30)):
-        at, top = columns[part] + _COLUMN / 2, tops[part]
-        sketch.lines(np.stack([at, top], 1), np.stack([at, np.full_like(at, bottom)], 1),
-                     mixed(theme.text3, theme.panel, share), _COLUMN)  # fmt: skip
-    for dashed in losses.left:
+
+
+def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, *, lit: bool) -> None:
+    """Draw the curves, as before the cursor (`lit`) or as after it."""
+    axes, path, others = losses
+    sketch.area(path, axes.box[1] + axes.box[3], area_colour(theme, lit=lit))
+    for dashed in others:
         sketch.polyline(dashed, theme.text3, 1.6, dash=(6, 4))
-    before, after = _cut_at(path, cursor)
-    sketch.polyline(after, theme.text3, 1.4)
-    sketch.polyline(before, theme.text1, 2.0)
-
-
-def _cut_at(path: Array, x: float) -> tuple[Array, Array]:
-    """Return a path (N, 2) with rising x, cut at `x`; both parts contain the point there."""
-    if x <= path[0, 0]:
-        return path[:0], path
-    if x >= path[-1, 0]:
-        return path, path[:0]
-    place = int(np.searchsorted(path[:, 0], x))
-    here = np.array([[x, float(np.interp(x, path[:, 0], path[:, 1]))]])
-    return np.concatenate([path[:place], here]), np.concatenate([here, path[place:]])
+    sketch.polyline(path, theme.text1 if lit else theme.text3, 2.0 if lit else 1.4)

@@ -2,7 +2,6 @@
 
 import { Ink, element } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
-import { cutAt, thinned } from "./timebar.js";
 
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
 const MOST_ROWS = 400;
@@ -55,6 +54,29 @@ export class NumberCard {
   }
 }
 
+// Return points of a curve, at most one a pixel; several in one pixel give their mean. Both ends are exact.
+function thinned(places, numbers) {
+  const points = [];
+  let column = NaN, sum = 0, count = 0, place = 0;
+  const finish = () => count && points.push([place, sum / count]);
+  for (let k = 0; k < places.length; k++) {
+    if (!Number.isFinite(numbers[k])) continue;
+    const here = Math.floor(places[k]);
+    if (here !== column) {
+      finish();
+      column = here;
+      sum = count = 0;
+    }
+    sum += numbers[k];
+    count += 1;
+    place = places[k];
+  }
+  finish();
+  const first = places.findIndex((_, k) => Number.isFinite(numbers[k]));
+  if (points.length) points[0] = [places[first], numbers[first]];
+  return points;
+}
+
 /** The plot of one number by step, or of two, the second dashed: bright up to the current step, with the ends as text. */
 function drawHistories(ink, histories, [first, last], places, look) {
   const [wide, high] = ink.fit(look);
@@ -71,9 +93,9 @@ function drawHistories(ink, histories, [first, last], places, look) {
   histories.forEach(({ steps, numbers }, k) => {
     const here = x(steps[places[k]]), number = numbers[places[k]], colour = k ? look.text2 : look.text1;
     const points = thinned(steps.map(x), numbers).map(([at, number]) => [at, y(number)]);
-    const [before, after] = cutAt(points, here), dash = k ? [6, 4] : [];
-    ink.path(after, look.text3, 1.4, { dash });
-    ink.path(before, colour, 2, { dash });
+    const dash = k ? [6, 4] : [];
+    ink.within(here, 0, wide - here, high, () => ink.path(points, look.text3, 1.4, { dash }));
+    ink.within(0, 0, here, high, () => ink.path(points, colour, 2, { dash }));
     if (Number.isFinite(number)) ink.disc(here, y(number), 3.5, colour);
   });
 }

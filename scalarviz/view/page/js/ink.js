@@ -131,6 +131,17 @@ export class Ink {
     }
   }
 
+  /** Draw inside a box only. */
+  within(x, y, width, height, draw) {
+    const path = this.context;
+    path.save();
+    path.beginPath();
+    path.rect(x, y, width, height);
+    path.clip();
+    draw();
+    path.restore();
+  }
+
   #trace(points, closed = false) {
     const path = this.context;
     path.beginPath();

@@ -6,7 +6,6 @@ import { ScaleBar } from "./legend.js";
 import { changedList, paint } from "./list.js";
 import { pageExtras, part } from "./page.js";
 import { mapIn, tableOf } from "./ranges.js";
-import { mixedColour } from "./timebar.js";
 import { bytesOf, inflated } from "./unpack.js";
 
 const DIM = 0.42; // opacity of a letter with probability 0
@@ -96,7 +95,8 @@ export class LetteredPage {
       const line = element("li");
       for (const [k, letter] of [...(word || "-")].entries()) {
         const span = line.appendChild(element("span", "", letter));
-        span.style.color = mixedColour(theme.text1, theme.background, DIM + (1 - DIM) * ((bright[k] ?? 0) / BRIGHTNESS));
+        const share = DIM + (1 - DIM) * ((bright[k] ?? 0) / BRIGHTNESS);
+        span.style.color = `color-mix(in srgb, ${theme.text1} ${100 * share}%, ${theme.background})`;
       }
       return line;
     }));

@@ -52,9 +52,11 @@ function checkedDocument(own, base) {
   return document;
 }
 
-// The words around the cubes: records of numbers and short texts. They are drawn, never inserted into the page.
+// A record of numbers and short texts. It is drawn, never inserted into the page.
+const isRecord = record => isList(record, 20) && record.flat(3).length <= 4000 && record.flat(3).every(one => !one || typeof one !== "object");
+
+// The words around the cubes.
 function isGroup(group) {
-  const isRecord = (record) => isList(record, 20) && record.flat(3).length <= 4000 && record.flat(3).every((one) => !one || typeof one !== "object");
   const isBound = (bound) => bound === undefined || (isList(bound, 5) && bound.length === 5 && [0, 2, 3].every((k) => typeof bound[k] === "string") &&
     isCount(bound[1], MOST_TEXELS) && (bound[4] === null || Number.isFinite(bound[4])));
   return group && typeof group === "object" && [group.shapes, group.texts].every((list) => isList(list, 2000) && list.every(isRecord)) &&
@@ -69,8 +71,16 @@ function isSaid(said, frames) {
   return said.at.every(place => isCount(place, said.texts.length - 1));
 }
 
-const isAxis = ({ low, high, log, ticks }) => [low, high].every(Number.isFinite) && typeof log === "boolean" && isList(ticks, 20) &&
-  ticks.every(one => isList(one, 2) && Number.isFinite(one[0]) && typeof one[1] === "string" && one[1].length <= 40);
+// The time bar: layers of records, and the changes of each from one step to another.
+function isBar({ size, scale, plot, flag, spots, layers }) {
+  const isDrawn = record => isRecord(record) && ["rect", "path", "strokes", "lines", "area", "polygon", "text"].includes(record[0]) &&
+    (record[0] !== "text" || typeof record[3] === "string") && (record[0] !== "area" || record[1]?.length > 1);
+  const isLayer = ([name, since, lists]) => typeof name === "string" && isList(since, MOST_FRAMES) && since.every(Number.isFinite) &&
+    isList(lists, since.length) && lists.length === since.length && Array.isArray(lists[0]) &&
+    lists.every(list => list && isList(Object.values(list), 1000) && Object.values(list).every(isDrawn));
+  return [[size, 2], [scale, 5], [plot, 2], [flag, 2]].every(([list, count]) => isList(list, count) && list.length === count && list.every(Number.isFinite)) &&
+    isList(spots, 0) && isList(layers, 7) && layers.every(layer => isList(layer, 3) && layer.length === 3 && isLayer(layer));
+}
 
 // The type size of formulas, their distance, and the lines.
 const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
@@ -91,13 +101,16 @@ export async function readLink(hash, base) {
   }
   const wrong = "scalarviz did not write the recording in the link";
   demand(head && typeof head === "object" && head.parts && head.about && typeof head.about.line === "string", wrong);
-  const document = checkedDocument(head.document, base.document), { steps } = head, count = steps?.length;
-  demand(isList(steps, MOST_FRAMES) && count && steps.every((step, k) => isCount(step, 1e15) && (!k || step >= steps[k - 1])), wrong);
+  const document = checkedDocument(head.document, base.document), { steps: strides } = head, count = strides?.length;
+  demand(isList(strides, MOST_FRAMES) && count && strides.every(stride => isCount(stride, 1e15)), wrong);
+  let sum = 0;
+  const steps = strides.map(stride => (sum += stride));
+  demand(sum <= 1e15, wrong);
   for (const list of [head.loss, head.lr, head.sample]) {
     demand(isList(list, count) && list.length === count && list.every(isNumber), wrong);
   }
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
-  demand(isSaid(head.said, count) && (head.axis === null || isAxis(head.axis ?? {})), wrong);
+  demand(isSaid(head.said, count) && isList(head.bars, 1) && head.bars.every(bar => bar && isBar(bar)), wrong);
   demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
   const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's message
@@ -112,7 +125,7 @@ export async function readLink(hash, base) {
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
   const about = { line: head.about.line, bits: 12, of: String(head.about.of ?? ""), gestures: base.gestures };
-  return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
+  return new RecordedRun({ ...head, steps, document, upright: {}, named: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
 }
 
 /** Play the link in this address, or say in one sentence why it cannot play. */

@@ -37,7 +37,8 @@ const PAINTERS = {
     context.clip();
   },
   rect(ink, move, colour, x, y, wide, high, fill, stroke, border, radius) {
-    ink.box(...move([x, y]), wide, high, { fill: colour(fill), stroke: colour(stroke), border, radius });
+    const [across, down] = move([x + wide / 2, y + high / 2]); // in a stretched picture it keeps its size
+    ink.box(across - wide / 2, down - high / 2, wide, high, { fill: colour(fill), stroke: colour(stroke), border, radius });
   },
   cells(ink, move, colour, rects, fills, radius, rings) {
     for (let k = 0; 4 * k < rects.length; k++) {
@@ -56,8 +57,13 @@ const PAINTERS = {
   path(ink, move, colour, flat, own, width) {
     ink.path(pairsOf(flat).map(move), colour(own), width);
   },
+  area(ink, move, colour, flat, bottom, fill) {
+    const line = pairsOf(flat);
+    ink.shape([[line[0][0], bottom], ...line, [line.at(-1)[0], bottom]].map(move), colour(fill));
+  },
   polygon(ink, move, colour, flat, fill) {
-    ink.shape(pairsOf(flat).map(move), colour(fill));
+    const corners = pairsOf(flat), [first] = corners, [x, y] = move(first); // it keeps its size, too
+    ink.shape(corners.map((corner) => [corner[0] - first[0] + x, corner[1] - first[1] + y]), colour(fill));
   },
   image({ context }, move, colour, x, y, wide, high, address, smooth) {
     if (address.startsWith(BAR)) return paintBar(context, colour, [...move([x, y]), wide, high], address.slice(BAR.length));

@@ -19,7 +19,7 @@ export async function readPair(textOf) {
       if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
     }
     const own = head.both[k], marks = { ...own.flags, bytes: await inflated(bytesOf(own.flags.data)) };
-    const none = { said: { texts: [[[], "", ""]], at: [] }, beside: [], sample: [], formulas: [], left: [], edits: [], named: [], pictures: [] };
+    const none = { said: { texts: [[[], "", ""]], at: [] }, beside: [], sample: [], formulas: [], edits: [], named: [], pictures: [] };
     halves.push(new RecordedRun({ ...none, ...head, ...own }, tables, marks, null));
   }
   return new PairRun(head, halves);
@@ -48,9 +48,9 @@ export class PairRun extends RecordedRun {
    * range of the rows of both and of their difference.
    */
   constructor(head, halves) {
-    const [a, b] = halves, none = { sample: [], lr: [], named: [], said: null, pictures: [] };
+    const [a] = halves, none = { sample: [], lr: [], named: [], said: null, pictures: [] };
     const loss = head.steps.map((step, k) => (a.steps[head.places[k][0]] === step ? a.loss[head.places[k][0]] : NaN));
-    super({ ...head, ...none, loss, left: [{ steps: b.steps, loss: b.loss, why: head.both[1].name }] }, {}, null, null);
+    super({ ...head, ...none, loss }, {}, null, null);
     Object.assign(this, { halves, places: head.places, of: head.of, same: head.same, third: head.third, ranges: head.ranges ?? [] });
     this.document = { ...head.document, scope: "both" };
     this.upright = { ...this.document, ...head.upright };

@@ -35,7 +35,7 @@ export class RecordedRun {
    */
   constructor(head, tables, marks, beside) {
     Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity, frames: head.steps.length });
-    for (const name of ["document", "steps", "left", "edits", "named", "axis", "about", "said", "pictures", "keys"]) this[name] = head[name];
+    for (const name of ["document", "steps", "bars", "edits", "named", "about", "said", "pictures", "keys"]) this[name] = head[name];
     for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and infinities are texts
     this.upright = { ...head.document, ...head.upright };
     this.rows = []; // rows of activations in the table of all numbers
