@@ -356,7 +356,7 @@ def resolved(name: str, theme: Theme) -> Shade:
         parts = tuple(float(light or 1) * get_map(map_name, theme).entries[int(step)] / 255.0)
     else:
         parts = rgb(said if said.startswith("#") else getattr(theme, said))
-    return shade_of((*parts, int(alpha or "ff", 16) / 255), name)
+    return shade_of((*parts, int(alpha or "ff", 16) / 255), said)
 
 
 def text_colour(background: ArrayLike) -> str:
