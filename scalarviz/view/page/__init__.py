@@ -5,6 +5,6 @@ wraps each as one HTML file, with what comes from the scene; `recording` has the
 and decides what the page of two recordings contains.
 
 Parts of a page: `document`, everything that all frames share; `bar`, the window's time bar for a browser; `pack`,
-numbers over time as text; `pictures`, panels at some frames. `scripts` joins the scripts and translates the window's shaders. The HTML report of a sweep is
-`walls.run_report`.
+numbers over time as text; `pictures`, panels at some frames. `scripts` joins the scripts and translates the window's
+shaders. The HTML report of a sweep is `walls.run_report`.
 """
