@@ -278,7 +278,7 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
     First the places of frames of other branches, at most `most`, shared evenly; in the page they follow the shown
     frames. Then all branches that can be chosen, by number; [] if there is only one. Each has: the edit that began it;
     the indices of its frames in the page; the last step that it shares with the opening branch; edits, flags, and its
-    time bar.
+    time bar (the page has that of the opening branch already).
     """
     record = source.record
     own, wanted = record.branch, record.shapes(shown[-1])
@@ -304,7 +304,8 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
         lines.append({
             "number": number, "why": next(one.why for one in branch.branches if one.number == number),
             "places": [kept[one] for one in ids if one in kept], "until": max(shared, default=-1),
-            **branch_marks(source.past), "bars": bars_of(subject_of(source).after(frame), frame, steps),
+            **branch_marks(source.past),
+            "bars": [] if number == own else bars_of(subject_of(source).after(frame), frame, steps),
         })  # fmt: skip
     source.switch(own)
     return (places, lines) if len(lines) > 1 else ([], [])
