@@ -183,7 +183,8 @@ MOST_LETTERS, MOST_RECORDS, MOST_SIZES = 8 << 20, 20_000, 64  # of a list; the l
 FAR, LONGEST, SIZES = 1e6, 1_000, (4.0, 200.0)  # pixels of any place; letters of a text, and how large they may be
 FORMS = {
     "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "strokes": "lcn",
-    "path": "lcn", "polygon": "lc", "area": "lnc", "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
+    "path": "lcn", "polygon": "lc", "area": "lnc", "image": "nnnnan", "sprites": "llan", "points": "lnd",
+    "text": "nntzcne",
 }  # fmt: skip
 """Types of a record's parts after its kind, one letter each."""
 _NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6])(?:\*0\.\d{{1,3}})?)"
