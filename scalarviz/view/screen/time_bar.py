@@ -600,6 +600,7 @@ def simpler(path: Array, off: float) -> Array:
         first, last = parts.pop()
         x, y = path[first : last + 1].T
         apart = np.abs(y - np.interp(x, x[[0, -1]], y[[0, -1]]))
+        apart[[0, -1]] = 0.0  # also where all points have one x
         if apart.max() > off:
             middle = first + int(apart.argmax())
             kept.add(middle)
