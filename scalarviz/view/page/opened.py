@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer
-from ...errors import InputError, ScalarvizError, TypeMismatchError, listing, shown, typed
+from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, listing, shown, typed
 from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Record, short
+from ..ink.painter import require_vispy
 from ..micro.light import whose_deltas
 from ..micro.step_view import BACKWARD, GRADIENTS, UPDATE, MicroStepView
 from ..micro.walk import Walk, open_step, sides
@@ -80,6 +81,14 @@ def opened_of(
         places = places[: MOST_BYTES // (2 * 4 * width)]
     elif places and (why := source.lacks("micro")):
         raise InputError(f"open: {why}")
+    if not places:
+        return None
+    try:
+        require_vispy()
+    except MissingDependencyError:
+        if asked is None:  # a page without them needs no vispy
+            return None
+        raise
     book, walks, rows, here = _Book(subject), list[dict[str, Any]](), list[Float32](), source.place
     try:
         for place in places:
