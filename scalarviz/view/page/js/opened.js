@@ -42,21 +42,23 @@ export class OpenedPage extends Page {
       drawSign(button, sign);
       if (name === "toggle_run") this.playButton = button;
     }
+    [this.whoseButton, this.fitButton] = ["whose", "fit"].map(name => row.appendChild(actionButton(this, name, name)));
     part("tools").prepend(actionButton(this, "micro_next", "open step"));
     part("keyline").prepend(element("b", "", "."), "\u00a0open\u00a0the\u00a0step\u2003");
   }
 
   actionsOf() {
-    const actions = super.actionsOf(), { step, back, escape, toggle_run: run } = actions;
+    const actions = super.actionsOf(), { step, back, escape, fit, toggle_run: run } = actions;
     return {
       ...actions,
       step: by => (this.walk ? this.go(this.frame + 1) : step(by)),
       back: by => (this.walk ? this.go(this.frame) : back(by)),
-      escape: () => (this.walk && !document.querySelector(".sheet:not([hidden])") ? this.go(this.frame) : escape()),
+      escape: () => (this.walk && !document.querySelector(".sheet:not([hidden])") ? this.go(this.from) : escape()),
       toggle_run: () => (this.walk ? this.playInside() : run()),
       micro_next: () => this.next(),
       micro_back: () => this.previous(),
       whose: () => this.other(),
+      fit: () => (this.walk ? this.inner.fit() : fit()),
     };
   }
 
@@ -109,9 +111,9 @@ export class OpenedPage extends Page {
   /** Open the step after a frame, and show its first micro-step, or its last. */
   enter(frame, atEnd) {
     if (frame === null) return this.tell("no opened step is stored for this branch");
-    const from = this.frame;
+    const from = this.frame, home = this.walk ? this.from : from; // where closing leads back to
     this.go(frame);
-    this.walk = this.walkAt(frame, this.alone);
+    Object.assign(this, { walk: this.walkAt(frame, this.alone), from: home });
     part("app").classList.add("inside");
     part("inside").hidden = false;
     this.lay();
@@ -130,6 +132,9 @@ export class OpenedPage extends Page {
     whenLoaded(list.flatMap(record => (record[0] === "film" ? this.pictures.listOf(record[5], this.frame, this.theme) : [record])), () => inner.pace.ask());
     placeSpots(this.spots, inner.document.size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
     this.said.textContent = walk.told.said[at - 1];
+    const other = this.walkAt(this.frame, !walk.told.alone);
+    this.whoseButton.hidden = other === walk;
+    this.whoseButton.textContent = walk.told.alone ? "whole batch" : "one sample";
     this.tell("");
   }
 
@@ -173,6 +178,7 @@ export class OpenedPage extends Page {
       const document = { ...this.run.document, ...layout, whole: true, own: undefined };
       this.inner = new Player(this.stage, document, { theme: this.theme, legends: "none" });
       this.inner.on("select", which => this.select(which));
+      this.inner.on("drawn", () => (this.fitButton.hidden = !this.inner?.view.turned));
       if (this.at) this.stand(Math.min(this.at, this.walk.count));
     }
     const { size } = this.inner.document, scale = Math.min(wide / size[0], high / size[1]);
