@@ -8,7 +8,7 @@ from scalarviz.view import render
 
 pytestmark = pytest.mark.gl
 SIZE = (640, 360)
-MICRO = {"kept": {"micro": True, "gradients": True}, "samples": 16, "steps": 4}
+MICRO = {"kept": {"activations": True, "gradients": True}, "samples": 16, "steps": 4}
 
 
 @pytest.fixture
