@@ -175,6 +175,7 @@ def test_a_browser_reads_the_name_of_a_colour_as_python_does(ask):
              "activation@200*0.5", "on activation@200*0.5", "text1:background:0.62", "update@256",
              "difference@17"]  # fmt: skip
     for theme in (DARK, LIGHT):
+        assert {type(one) for one in colours_of(theme).values()} == {str, dict}  # marimo sends no kind of text but str
         said = ask("inks.js", "([theme, names]) => names.map(name => inkOf(theme, name))", [colours_of(theme), names])
         for name, colour in zip(names, said, strict=True):
             *parts, alpha = resolved(name, theme)

@@ -34,8 +34,9 @@ KEPT = 64  # most cached addresses
 
 def colours_of(theme: Theme) -> dict[str, Any]:
     """Return the colours of a theme by name, and the stops of its maps; ``chip`` is the background of a delta."""
-    return {**{name: getattr(theme, name) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme)),
-            "maps": {name: list(getattr(theme, name)) for name in MAPS}}  # fmt: skip
+    # plain texts: not every notebook sends a text that has a name
+    return {**{name: str(getattr(theme, name)) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme)),
+            "maps": {name: [*map(str, getattr(theme, name))] for name in MAPS}}  # fmt: skip
 
 
 class Listed:
