@@ -87,7 +87,7 @@ def test_networks_that_were_changed_stand_as_they_were(record, window):
     "between": (lambda record: render(record(every=5)[1], step=7), InputError, "no step 7", "5 and 10"),
     "no data": (lambda record: render(record(kept={"data": False})[1], SMALL, step=2, inside=1), FileFormatError,
                 "step 3 cannot be opened", "data=False"),
-    "no such micro-step": (lambda record: render(record("rgb", kept={"activations": True})[1], SMALL, step=2, inside=45),
+    "no such micro-step": (lambda record: render(record("rgb", kept={"updates": True})[1], SMALL, step=2, inside=45),
                            InputError, "1 to 44"),
 })  # fmt: skip
 def test_refused(refusal, record):

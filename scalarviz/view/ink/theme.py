@@ -221,10 +221,10 @@ class Colormap:
         return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
 
     def shade(self, t: float, light: float = 1.0) -> Shade:
-        """Return the colour at `t`, with a share of its light, under a name."""
+        """Return the colour at `t`, with a share of its light, under the name of the nearest step."""
         step = round(STEPS * float(self.unit(t)))
         name = f"{self.name}@{step}{'' if light == 1 else f'*{light:g}'}" if self.name in OF_A_THEME else ""
-        return shade_of(light * self.entries[step] / 255.0, name)
+        return shade_of(light * self(t), name)
 
     def bytes(self, t: ArrayLike) -> Bytes:
         """Return the colours at finite positions `t`, rounded to 0..255."""

@@ -76,7 +76,8 @@ class Walk:
     ) -> None:
         if opened.trial:  # its own rows: in training they may differ from those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
-            frame = replace(frame, activations={**opened.data_means, **frame.activations, **rows})
+            read = {"input": opened.data_means["input"]}  # of the one sample, recorded or not
+            frame = replace(frame, activations={**read, **frame.activations, **rows})
         self._of_sample = frame  # for panels, also beside the means of a batch
         self.mean = not opened.trial
         if not opened.trial:

@@ -1,6 +1,7 @@
 // The page of a run with opened steps: the page of any run, and a walk through the step after a frame, in the window's
 // own picture.
 
+import { followers } from "./follow.js";
 import { element } from "./ink.js";
 import { whenLoaded } from "./list.js";
 import { countText } from "./numbers.js";
@@ -12,7 +13,8 @@ import { actionButton, drawSign } from "./tools.js";
 import { readWalks } from "./walks.js";
 
 const READ_SECONDS = 1.2; // for which a micro-step is shown while an opened step plays
-const ROW = [["escape", "close"], ["micro_back", "back"], ["toggle_run", "play"], ["micro_next", "step"]];
+const CROSS = "M5 2 L10 7 L15 2 L17 4 L12 8 L17 12 L15 14 L10 9 L5 14 L3 12 L8 8 L3 4 Z";
+const ROW = [["escape", CROSS], ["micro_back", "back"], ["toggle_run", "play"], ["micro_next", "step"]];
 
 /** Return the nearest number; null if there are none. */
 function nearestOf(numbers, wanted) {
@@ -128,7 +130,7 @@ export class OpenedPage extends Page {
     this.at = at;
     inner.overlay.ink.filmOf = name => this.pictures.listOf(name, this.frame, this.theme);
     inner.quantity = walk.quantityAt(at);
-    inner.show(walk.shownAt(at, inner.document, this.shape));
+    inner.show({ ...walk.shownAt(at, inner.document, this.shape), followers });
     whenLoaded(list.flatMap(record => (record[0] === "film" ? this.pictures.listOf(record[5], this.frame, this.theme) : [record])), () => inner.pace.ask());
     placeSpots(this.spots, inner.document.size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
     this.said.textContent = walk.told.said[at - 1];

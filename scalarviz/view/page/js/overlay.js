@@ -2,7 +2,6 @@
 
 import { project } from "./camera.js";
 import { Ink } from "./ink.js";
-import { followers } from "./follow.js";
 import { drawLegends } from "./legend.js";
 import { paint, paintList } from "./list.js";
 import { Around } from "./notes.js";
@@ -58,7 +57,7 @@ export class Overlay {
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     if (frame.list) {
-      this.#paintList(frame.list);
+      this.#paintList(frame);
       return this.#marks({ hit, pointer, chosen }, frame, theme);
     }
     this.#place();
@@ -75,7 +74,7 @@ export class Overlay {
   }
 
   // Draw the window's list; under another camera what stands among the cubes follows them, inside the scene.
-  #paintList(list) {
+  #paintList({ list, followers }) {
     const { ink, view, document } = this;
     if (!view.turned) return paintList(ink, list);
     const follow = followers(document, view), moved = list.map((record) => [record, follow(record)]);

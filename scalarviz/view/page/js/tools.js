@@ -11,7 +11,6 @@ const SIGNS = {   // in a box of 20 x 16
   play: "M6 1 L16 8 L6 15 Z",
   pause: "M5 2 H8.5 V14 H5 Z M11.5 2 H15 V14 H11.5 Z",
   step: "M7 2 L14 8 L7 14 Z M15 2 H17 V14 H15 Z",
-  close: "M5 2 L10 6.5 L15 2 L16.5 3.5 L11.8 8 L16.5 12.5 L15 14 L10 9.5 L5 14 L3.5 12.5 L8.2 8 L3.5 3.5 Z",
   newest: "M10 2 L17 8 L10 14 Z M3 2 L10 8 L3 14 Z M17 2 H19 V14 H17 Z",
 };
 
@@ -23,12 +22,12 @@ export function actionButton(page, name, words) {
   return button;
 }
 
-/** Draw a sign on a button, in place of what it shows. */
+/** Draw a sign on a button, by its name or its path, in place of what it shows. */
 export function drawSign(button, name) {
   const space = "http://www.w3.org/2000/svg", picture = document.createElementNS(space, "svg");
   picture.setAttribute("viewBox", "0 0 20 16");
   picture.setAttribute("aria-hidden", "true");
-  picture.appendChild(document.createElementNS(space, "path")).setAttribute("d", SIGNS[name]);
+  picture.appendChild(document.createElementNS(space, "path")).setAttribute("d", SIGNS[name] ?? name);
   button.replaceChildren(picture);
 }
 
