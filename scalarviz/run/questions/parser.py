@@ -73,22 +73,23 @@ class Vocabulary:
 
 Word = re.Match[str]  # lastgroup: its kind
 
-# Nothing here is tried twice (possessive, atomic), so that no text takes longer than its length.
-_NAME, _QUOTED = r"\w++(?:\.\w++)*+", r""""[^"]*+"|'[^']*+'"""
+# Nothing here is tried twice (possessive, atomic), so that no text takes longer than its length. Groups are atomic, not
+# possessive: before 3.11.5 Python kept half of a possessive group that failed.
+_NAME, _QUOTED = r"\w++(?>(?:\.\w++)*)", r""""[^"]*+"|'[^']*+'"""
 _INDEX = r"\s*+-?+\s*+[0-9]{1,18}+(?![\w.])\s*+"
-_PLACES = rf"(?:\s*+\[{_INDEX}(?:,{_INDEX})*+\])*+"
+_PLACES = rf"(?>(?:\s*+\[{_INDEX}(?>(?:,{_INDEX})*)\])*)"
 
 
 @cache
 def _words(of: tuple[str, ...]) -> re.Pattern[str]:
     """Return the pattern of all words; the names in `of` take another name in parentheses."""
     pattern = rf"""(?P<space>\s++)
-    | (?P<number>(?>[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?![\w.]))
+    | (?P<number>(?>[0-9]++(?>(?:\.[0-9]*+)?)|\.[0-9]++)(?>(?:[eE][+-]?+[0-9]++)?)(?![\w.]))
     | (?P<sign>(?:and|or|not|crosses|changes)(?![\w.])|\*\*|<=|>=|==|!=|[-+*/<>(),])
     | (?P<part>(?P<of>{"|".join(of) or "(?!)"})\s*+
         \(\s*+(?P<inner>{_NAME}|{_QUOTED})(?P<first>{_PLACES})\s*+\)(?P<then>{_PLACES}))
     | (?P<operand>(?:(?P<name>{_NAME})|(?P<quoted>{_QUOTED}))(?P<places>{_PLACES}))
-    | (?P<broken>\[(?:{_INDEX},)*+(?:{_INDEX})?+\s*+-?+)  # places, up to what is wrong with them
+    | (?P<broken>\[(?>(?:{_INDEX},)*)(?>(?:{_INDEX})?)\s*+-?+)  # places, up to what is wrong with them
     | (?P<bad>.)
     | (?P<end>\Z)"""
     return re.compile(pattern, re.VERBOSE | re.DOTALL)
