@@ -119,7 +119,7 @@ def test_a_face_has_the_colour_of_its_number_and_light_around_it_changes_none(st
         assert picture[y, x] / 255 == pytest.approx(wanted, abs=2.5 / 255), (index, lit[index])
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (560, 420), (390, 844)])
+@pytest.mark.parametrize("size", [(1280, 720), (680, 510), (640, 360), (560, 420), (375, 812)])
 def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
     step, met = step._replace(bench=again(Workbench(step.bench.subject, size))), 0
     bench = step.bench

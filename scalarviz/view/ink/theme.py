@@ -220,11 +220,16 @@ class Colormap:
         steps = np.arange(TABLE_SIZE)
         return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
 
-    def shade(self, t: float, light: float = 1.0) -> Shade:
-        """Return the colour at `t`, with a share of its light, under the name of the nearest step."""
-        step = round(STEPS * float(self.unit(t)))
-        name = f"{self.name}@{step}{'' if light == 1 else f'*{light:g}'}" if self.name in OF_A_THEME else ""
-        return shade_of(light * self(t), name)
+    def shade(self, t: float) -> Shade:
+        """Return the colour at `t` under its name."""
+        return self.shades(np.array([t]))[0]
+
+    def shades(self, t: Floats, light: float = 1.0) -> list[Shade]:
+        """Return the colours at `t` (N,), with a share of their light, each under the name of the nearest step."""
+        colours, steps = (light * self(t)).tolist(), np.rint(STEPS * self.unit(t)).astype(int).tolist()
+        end, named_map = "" if light == 1 else f"*{light:g}", self.name in OF_A_THEME
+        return [shade_of(one, f"{self.name}@{step}{end}" if named_map else "")
+                for one, step in zip(colours, steps, strict=True)]  # fmt: skip
 
     def bytes(self, t: ArrayLike) -> Bytes:
         """Return the colours at finite positions `t`, rounded to 0..255."""

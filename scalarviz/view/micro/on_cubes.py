@@ -17,7 +17,7 @@ from ..ink.text import WRITTEN, chip_text, delta_text, measure
 from ..ink.theme import Theme, chip_colour, get_map, hue, mixed, text_colour
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
-from ..notes.scenery import CubeValues, face_quads, face_room, shade_at
+from ..notes.scenery import CubeValues, face_quads, face_room, shades_at
 from ..space.arrangement import Plate, Project
 from ..space.layout import FEW, Layout
 from .light import Sums
@@ -52,11 +52,11 @@ class CubeTexts:
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
         for plate, own, (two, size, bold) in self._formed(faces, one=one):
-            own_units = units[plate.name].ravel()
+            colours = shades_at(colouring.cmap, units[plate.name].ravel())
             here = self._project(plate.tops), np.ones(plate.size, bool)  # where no number stands
             centres, seen = self._values.places(plate) if self._values.size else here
             for element, face in ((k, face) for k, face in own.items() if seen[k]):
-                (x, y), ink = centres[element], text_colour(shade_at(colouring.cmap, own_units[element]))
+                (x, y), ink = centres[element], text_colour(colours[element])
                 if two:
                     sketch.text(x, y - 0.2 * size, face.above, _above(size), ink, anchor="middle")
                 room = self._room[plate.name][0]

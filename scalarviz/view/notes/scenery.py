@@ -329,10 +329,10 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
     return cmap(2.0 * place - 1.0 if cmap.diverging else place)
 
 
-def shade_at(cmap: Colormap, unit: float, light: float = 1.0) -> Shade:
-    """Return the colour at a fraction 0..1 of a scale, with a share of its light, under its name."""
-    unit = float(np.nan_to_num(unit))
-    return cmap.shade(2.0 * unit - 1.0 if cmap.diverging else unit, light)
+def shades_at(cmap: Colormap, units: ArrayLike, light: float = 1.0) -> list[Shade]:
+    """Return the colours at fractions 0..1 of a scale (N,), with a share of their light, under their names."""
+    place = np.nan_to_num(np.asarray(units, np.float64))
+    return cmap.shades(2.0 * place - 1.0 if cmap.diverging else place, light)
 
 
 class CubeValues:
@@ -387,8 +387,7 @@ class CubeValues:
             if skip is not None:
                 seen = seen & ~skip[span]
             size = np.full(len(centres), self.size)
-            cmap, units = colouring.cmap, colouring.range.unit(colouring.drawn[span])
-            colours = dict[int, Shade]()
+            colours = shades_at(colouring.cmap, colouring.range.unit(colouring.drawn[span]))
             if small is not None:
                 centres, size = self._on_small(plate, small)
                 seen = seen & (size > 0)
@@ -406,7 +405,7 @@ class CubeValues:
                     continue
                 form = ("signed " if colouring.shows.signed else "") + self._form
                 bound = Bound(colouring.quantity, span.start + k, form)
-                self._write(sketch, (x, y), value, bound, colours.get(k, shade_at(cmap, units[k])), int(size[k]))
+                self._write(sketch, (x, y), value, bound, colours[k], int(size[k]))
         return sketch
 
     def _on_small(self, plate: Plate, small: Small) -> tuple[Floats, NDArray[np.intp]]:
@@ -449,11 +448,10 @@ class CubeValues:
                 numbers = np.asarray(frame.activations[plate.name], float)
                 centres, seen = self.places(plate)
                 seen = seen & ~np.asarray(frame.dead.get(plate.name, False))
-                units = scale.range.unit(numbers)
+                colours = shades_at(scale.cmap, scale.range.unit(numbers), light)
                 for k in np.flatnonzero(seen).tolist():
                     bound = Bound(plate.name, k, "tenths" if self._form == "tenths" else "chip")
-                    colour = shade_at(scale.cmap, units[k], light)
-                    self._write(sketch, centres[k].tolist(), numbers[k], bound, colour, self.size)
+                    self._write(sketch, centres[k].tolist(), numbers[k], bound, colours[k], self.size)
         return sketch
 
     def _write(

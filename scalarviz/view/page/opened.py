@@ -214,8 +214,7 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
 def _plan(steps: Sequence[MicroStepView], opened: Opened, stages: Sequence[Stage], cubes: set[str]) -> dict[str, Any]:
     spans = opened.phases()
     return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
-            "lights": [_light(step, stages, cubes) for step in steps],
-            "first": [span.start for span in spans]}  # fmt: skip
+            "lights": [_light(step, stages, cubes) for step in steps]}  # fmt: skip
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
