@@ -257,6 +257,7 @@ def test_a_skipped_step_moves_nothing_in_why_and_when_it_is_opened(capsys):
     assert opened.micro_steps()[-1] is not None
 
 
+@pytest.mark.ci
 def test_recorded_frames_are_of_float16_as_live_ones(tmp_path):
     run = skipping()
     with sv.Recording(run, path=tmp_path / "run.svz", activations=True) as recording:

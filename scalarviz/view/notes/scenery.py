@@ -331,7 +331,7 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 
 def shades_at(cmap: Colormap, units: ArrayLike, light: float = 1.0) -> list[Shade]:
     """Return the colours at fractions 0..1 of a scale (N,), with a share of their light, under their names."""
-    place = np.nan_to_num(np.asarray(units, np.float64))
+    place = np.clip(np.nan_to_num(np.asarray(units, np.float64)), 0.0, 1.0)
     return cmap.shades(2.0 * place - 1.0 if cmap.diverging else place, light)
 
 
