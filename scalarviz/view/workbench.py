@@ -94,6 +94,7 @@ class Workbench:
     layout: Layout
     apart = Apart()
     left_out: frozenset[str] = frozenset()
+    timed = False  # whether there is a place for a time bar without the line of keys, as in a page
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
     _staged: Places | None = None  # places in a film or a tile, instead of its own
@@ -310,7 +311,7 @@ class Workbench:
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands, opened = shown and bool(self.keys), self.step_drawing.micro_step is not None
         panels = shown and "panels" not in self.left_out
-        timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
+        timed = opened or self.timed or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
         asked, staged = self.side.shared.shows_all, any(panel.place == "above" for panel in self.subject.panels)
         cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * (opened and staged))

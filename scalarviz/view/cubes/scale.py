@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,10 @@ from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame
 from ...run.core.tensors import Stage, Tensor, is_chain
-from ...run.opened.digits import exponent, number
+from ...run.opened.digits import number
 from ...run.questions.ranges import Range, RangeTracker, Scale, clip_share, extent, settled, weight_extent, weight_reach
 from ...run.source import Source
+from ..ink.sketch import TICK, Bound
 from ..ink.text import short
 from ..ink.theme import Colormap, Theme, get_map
 from ..space.layout import FEW
@@ -273,16 +275,19 @@ class Coloring:
         """The sign before the largest magnitude of a tensor: ``±``, or ``≤`` for magnitudes."""
         return "\N{LESS-THAN OR EQUAL TO}\N{THIN SPACE}" if not self.shows.signed else "±"
 
-    def _ticks(self, chosen: Range) -> tuple[list[tuple[float, str]], str]:
-        """Return positions and texts of the legend's numbers, and a note on the scale."""
+    def _ticks(self, chosen: Range) -> tuple[list[Tick], str]:
+        """Return the legend's numbers, and a note on the scale."""
         v, scale = chosen.high, chosen.scale
+
+        def tick(k: int, form: str) -> Tick:
+            value = float(np.sign(k)) * v * 10.0 ** (1 - abs(k)) if k else 0.0
+            bound = Bound(TICK, k, form)
+            return Tick(float(chosen.unit(value)), bound.text(value), bound)
+
         if scale == "log":
-            ends = (chosen.low, *(v * 10.0**-k for k in range(round(np.log10(v / chosen.low)) - 1, -1, -1)))
-            named = [(float(chosen.unit(t)), exponent(t).replace("1.0e", "1e")) for t in ends]
-            return named, "log"
-        ticks = (-v, -v / 10, 0.0, v / 10, v) if scale == "symlog" else (-v, 0.0, v)
-        form = exponent if scale == "symlog" and v < 0.1 else short  # one form for all five
-        named = [(float(p), form(t, signed=True)) for p, t in zip(chosen.unit(ticks), ticks, strict=True)]
+            return [tick(k, "decade") for k in range(round(np.log10(v / chosen.low)) + 1, 0, -1)], "log"
+        form = "small tick" if scale == "symlog" and v < 0.1 else "tick"  # one form for all five
+        named = [tick(k, form) for k in ((-1, -2, 0, 2, 1) if scale == "symlog" else (-1, 0, 1))]
         return named, "log both ways from 0" if scale == "symlog" else f"range of {self.scope}"
 
     def legend(self) -> LegendScale:
@@ -301,7 +306,7 @@ class Coloring:
                 weights[tensor.span] = False
             flat, known = flat[weights], known[weights]
         if not known.any():  # there is no range
-            return LegendScale(words, scope, cmap, [(0.5, "0")] if shows.signed else [], np.empty(0))
+            return LegendScale(words, scope, cmap, [Tick(0.5, "0")] if shows.signed else [], np.empty(0))
         marks = chosen.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         if self.opened and not self.dark:
             moved = self.quantity == "change" and len(flat) <= FEW  # then faces show the present weights
@@ -368,9 +373,9 @@ class ActivationScale:
     def legend(self) -> LegendScale:
         """Return the legend of the rows."""
         low, high = self.range.low, self.range.high
-        labels = [(0.0, _plain(low)), (1.0, _plain(high, signed=low < 0))]
+        labels = [Tick(0.0, _plain(low)), Tick(1.0, _plain(high, signed=low < 0))]
         if low < 0 < high:
-            labels.append((float(self.range.unit(0.0)), "0"))
+            labels.append(Tick(float(self.range.unit(0.0)), "0"))
         return LegendScale("activation", kinds_of(self._rows), self.cmap, labels, np.empty(0))
 
 
@@ -419,6 +424,14 @@ def kinds_of(rows: Mapping[str, str]) -> str:
     return ", ".join(dict.fromkeys(in_words(kind) for kind in rows.values() if kind not in ("input", "linear")))
 
 
+class Tick(NamedTuple):
+    """A number of a legend."""
+
+    place: float  # fraction of the bar
+    text: str
+    bound: Bound | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LegendScale:
     """The content of a legend. Positions are fractions of the bar, 0 left to 1 right."""
@@ -426,5 +439,5 @@ class LegendScale:
     title: str  # the quantity
     note: str  # scope and share clipped
     cmap: Colormap
-    labels: Sequence[tuple[float, str]]  # places and texts of the numbers below the bar
+    labels: Sequence[Tick]  # numbers below the bar
     marks: NDArray[np.floating]  # places of the cubes' values; empty for none

@@ -30,6 +30,7 @@ OF_A_THEME = (
 """Names of the theme's colours in the browser, without those of the maps."""
 SMOOTH, QUALITY = 4096, 80  # least pixels of a picture for lossy encoding, and its quality
 KEPT = 64  # most cached addresses
+CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
 
 
 def colours_of(theme: Theme) -> dict[str, Any]:
@@ -63,7 +64,7 @@ class Listed:
         for discs in (discs for part in sketches for discs in part.points):
             there = _finite(discs.centres)
             found.append(["points", short(discs.centres[there]), discs.diameter, _digits(discs.colours[there])])
-        texts = [(part, (["text", *self.text(item)] for item in part.texts)) for part in sketches]
+        texts = [(part, map(self.text, part.texts)) for part in sketches]
         found += [one for part, written in texts for one in _within(part, written)]
         return [record for record in found if _is_record(record)]
 
@@ -76,18 +77,21 @@ class Listed:
         return said if alpha >= 255 else f"{said}/{alpha:02x}" if not said.startswith("#") else f"{said}{alpha:02x}"
 
     def shape(self, shape: Shape) -> Record:
-        """Return the record of a shape; the fill of a bound one names the row whose numbers give its colour."""
+        """Return the record of a shape, or of the numbers that it shows: a colour, or places on a scale."""
         match shape:
-            case Rect(x, y, wide, high, fill, stroke, border, radius, bound):
-                named = bound if self._bound else ""
-                colours = named or self.colour(fill), self.colour(stroke)
-                return ["rect", *short((x, y, wide, high)), *colours, border, radius, int(bool(named))]
+            case Rect(x, y, wide, high, _, stroke, border, radius, bound) if bound and self._bound:
+                return ["swatch", *short((x, y, wide, high)), bound, self.colour(stroke), border, radius]
+            case Rect(x, y, wide, high, fill, stroke, border, radius):
+                return ["rect", *short((x, y, wide, high)), self.colour(fill), self.colour(stroke), border, radius, 0]
             case Cells(rects, fills, radius, rings):
                 there = _finite(rects)
                 own = None if rings is None else short(rings[there])
                 return ["cells", short(rects[there]), _digits(fills[there]), min(radius, 999.0), own]
             case Lines(ends=ends, colour=colour, below=line) if line is not None:
                 return ["area", short(line), *short(ends[:1, 1]), self.colour(colour)]
+            case Lines(along=(x, wide), colour=colour, width=width) if self._bound:
+                top, foot = shape.starts[0, 1], shape.ends[0, 1]
+                return ["marks", *short((x, top, wide, foot - top)), self.colour(colour), width]
             case Lines(starts, ends, colour, width, round_ends):
                 ways = np.concatenate([starts, ends], axis=1)
                 return ["strokes" if round_ends else "lines", short(ways[_finite(ways)]), self.colour(colour), width]
@@ -99,12 +103,15 @@ class Listed:
                 return ["polygon", short(points), self.colour(fill)]
 
     def text(self, text: TextItem) -> Record:
-        """Return the record of a text: place, words, size, colour, bold, and anchor; then the number that it shows."""
-        record = [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
+        """Return the record of a text, or of the number that it shows."""
+        colour, place = self.colour(text.colour) or "", short((text.x, text.y))
+        if self._bound and text.bound is not None and colour.startswith("on "):
+            colour = CUBE
+        look = [text.size, colour, int(text.bold), text.anchor]
         if (bound := text.bound) is None or not self._bound:
-            return record
-        within = bound.within if np.isfinite(bound.within) else None
-        return [*record, [bound.name, bound.index, bound.form, bound.before, within]]
+            return ["text", *place, text.text, *look]
+        within = bound.within if np.isfinite(bound.within) else 0
+        return ["number", *place, *look, bound.name, bound.index, bound.form, bound.before, within]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """Return a picture as a data URL; the same array is encoded once."""
@@ -186,11 +193,12 @@ FORMS = {
     "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "strokes": "lcn",
     "path": "lcn", "polygon": "lc", "area": "lnc", "image": "nnnnan", "sprites": "llan", "points": "lnd",
     "text": "nntzcne",
+    "number": "nnzcnetntt" + "n", "swatch": "nnnntcnn", "marks": "nnnncn",
 }  # fmt: skip
 """Types of a record's parts after its kind, one letter each."""
 _NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6])(?:\*0\.\d{{1,3}})?)"
 _COLOUR = re.compile(
-    rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|(?:on )?{_NAME}(?::{_NAME}:(?:0|1|0\.\d\d?))?(?:/[0-9a-f]{{2}})?"
+    rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{CUBE}|(?:on )?{_NAME}(?::{_NAME}:(?:0|1|0\.\d\d?))?(?:/[0-9a-f]{{2}})?"
 )
 _ADDRESS = re.compile(rf"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={{0,2}}|map (?:{'|'.join(MAPS)})(?::tray:0\.5)?")
 

@@ -38,9 +38,27 @@ def require_vispy() -> None:
         raise MissingDependencyError(f"{advice} ({str(error).splitlines()[0]})") from error
 
 
+class _Unused:
+    """An object of a picture that is never painted, where vispy is missing: a page has only its lists."""
+
+    def __init__(self, *data: object, **how: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return _Unused
+
+    def __setitem__(self, name: object, value: object) -> None:
+        pass
+
+
 class _Gloo:
     def __getattr__(self, name: str) -> Any:
-        require_vispy()
+        try:
+            require_vispy()
+        except MissingDependencyError:
+            if name in ("IndexBuffer", "Program", "Texture2D", "VertexBuffer"):
+                return _Unused
+            raise
         from vispy import gloo as module
 
         found = self.__dict__[name] = getattr(module, name)

@@ -119,6 +119,7 @@ class Lines:
     width: float = 1.0
     round_ends: bool = False
     below: Float | None = None  # if they fill the area below a line (N, 2): a browser fills it as one shape
+    along: tuple[float, float] | None = None  # left end and width of the scale on which they mark the weights
 
     def boxes(self) -> Float:
         """Return a box per line."""
@@ -235,12 +236,16 @@ def within(vertices: Float, box: Box) -> Float:
 # ---- Texts and pictures
 
 
+STEP, RUN_LOSS, TICK, OF_A_PANEL = "step", "run loss", "tick", "step of "
+"""Names of numbers of the moment: step, loss of the run, a number of the legend, the step of a recorded panel."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """The number of the moment that a text shows, so that a painter can replace it without a new layout."""
 
-    name: str  # "step", "loss", "target", a quantity of the weights, a row of activations, or a tensor for its range
-    index: int = 0
+    name: str  # a quantity of the weights, a row of activations, a tensor for its range, "loss", "target", or one of the above
+    index: int = 0  # of the number; of a tick at the end of the legend (+-1), or of one a tenth as large (+-2), ...
     form: str = "chip"  # how it is written: a key of `text.WRITTEN`
     before: str = ""  # words in front of it
     within: float = inf  # pixels: without room for both, only the words
@@ -433,12 +438,13 @@ class Sketch:
         self.shapes.append(Rect(x - radius, y - radius, side, side, fill, stroke, border, radius))
 
     def lines(
-        self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False
-    ) -> None:
-        """Add straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
+        self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False,
+        along: tuple[float, float] | None = None,
+    ) -> None:  # fmt: skip
+        """Add straight lines from each row of `starts` to the same row of `ends`, both (N, 2); see :class:`Lines`."""
         p, q = (np.array(points, dtype=np.float32).reshape(-1, 2) for points in (starts, ends))
         if len(p):
-            self.shapes.append(Lines(p, q, colour, width, round_ends))
+            self.shapes.append(Lines(p, q, colour, width, round_ends, along=along))
 
     def line(self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0) -> None:
         """Add one straight line."""

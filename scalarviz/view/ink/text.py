@@ -236,6 +236,9 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "target": lambda value: "?" if np.isnan(value) else chip_text(value),
     "loss": loss_text,
     "delta": delta_text,
+    "tick": partial(short, signed=True),
+    "small tick": partial(exponent, signed=True),
+    "decade": lambda value: exponent(value).replace("1.0e", "1e"),
     "range ±": lambda most: f"±{short(most)}" if most else "all 0",
     "range ≤\N{THIN SPACE}": lambda most: f"≤\N{THIN SPACE}{short(most)}" if most else "all 0",
 }

@@ -51,8 +51,7 @@ def _bar(bar: TimeBar, frame: Frame, steps: Sequence[int], wide: int, high: int)
         for name, sketch in bar.parts(step).items():
             drawn, before = last.get(name, (None, None))
             if drawn is not sketch:
-                texts = (replace(one, text="" if one.bound else one.text) for one in sketch.texts)
-                records = [*map(listed.shape, sketch.shapes), *(["text", *listed.text(one)] for one in texts)]
+                records = [*map(listed.shape, sketch.shapes), *map(listed.text, sketch.texts)]
                 last[name] = sketch, records
                 if records != before:
                     _, since, lists = layers.setdefault(name, (name, [], []))

@@ -8,7 +8,7 @@ ten.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,23 +21,17 @@ from ...run.core.tensors import Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.looks import LOOKS, CubeLook
-from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Coloring, Quantity, kinds_of, rows_of
+from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Quantity, kinds_of, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
-from ..ink.boxes import GAP, Places, arrange, check_size
-from ..ink.listed import Listed, colours_of
-from ..ink.sketch import Box, Sketch, Stand
-from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
+from ..ink.listed import colours_of, short
+from ..ink.text import ADVANCES, LETTERS, UNKNOWN
 from ..ink.theme import OF_A_THEME, THEMES, Theme, get_map, get_theme, hexed
-from ..notes.labels import own_labels
-from ..notes.scenery import WIDEST, Scenery, cubes_box, is_single
-from ..screen.side import SidePanels
-from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.names import Names, along
 from ..shown.subject import Subject, subject_of
-from ..space.arrangement import TRAY_MARGIN, Blueprint, Plate, Project
-from ..space.camera import Camera, Floats, pose_of
-from ..space.chain import Turns
-from ..space.layout import FEW, Layout, layout_for
+from ..space.arrangement import TRAY_MARGIN, Plate
+from ..space.camera import Camera, pose_of
+from ..space.layout import Layout
+from ..workbench import Workbench
 from .pack import text_of
 from .scripts import programs
 
@@ -45,44 +39,39 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def document_of(
-    subject: object,
-    size: tuple[int, int] = (960, 600),
-    theme: str | Theme = "dark",
-    *,
-    strip: bool = True,
-    looks: Mapping[int, CubeLook] | None = None,
-    turned: bool = False,
+    subject: object, layout: Mapping[str, Any], theme: str | Theme = "dark", looks: Mapping[int, CubeLook] | None = None
 ) -> dict[str, Any]:
     """Return the data from which a player draws `subject`, for any numbers; ``json.dumps`` takes it.
 
-    The layout is for `size` logical pixels, with legends below the cubes if `strip`; both themes are included. The flow
-    turns at each layer if a panel asks for it, or if `turned`. `looks` are custom looks by flat index; default: those
-    of the subject's weights.
+    `layout` has the cubes and their camera (:func:`layout_of`); both themes are included. `looks` are custom looks by
+    flat index; default: those of the subject's weights.
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
-    look = get_theme(theme)
-    laid = laid_out(shown, size, look, strip=strip, turned=turned)
-    layout = laid.layout
-    most, given = Atlas(layout.plates).parameters, LOOKS.looks_of(shown.source) if looks is None else looks
+    given = LOOKS.looks_of(shown.source) if looks is None else looks
     own = [[index, None if one.colour is None else hexed(one.colour), one.share]
-           for index, one in sorted(given.items()) if index < most]  # fmt: skip
+           for index, one in sorted(given.items()) if index < layout["parameters"]]  # fmt: skip
+    wanted = shown.sample.target_values
     return {
         **constants_of(),
         **({"own": own} if own else {}),
-        "theme": look.name,
-        "size": list(layout.size),
-        **cubes_of(layout),
+        "theme": get_theme(theme).name,
+        **layout,
         **_network(shown),
-        "words": words_of(shown, laid, look, given),
-        "rect": list(layout.rect),
-        "scene": list(laid.places.scene),
-        "pose": pose_data(layout.camera, layout),
+        "advances": advances_of(),
+        "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
         "maps": {name: map_of(name)
                  for name in dict.fromkeys(one.cmap for one in QUANTITIES.values()) if name not in OF_A_THEME},
         "quantities": [quantity_spec(one) for one in (*QUANTITIES.values(), *LIT.values())],
-        "marks": _marks(),
-        "widest": {form: measure(widest, 1, True) for form, widest in WIDEST.items()},
+    }  # fmt: skip
+
+
+def layout_of(bench: Workbench) -> dict[str, Any]:
+    """Return the cubes of a picture, their camera, and the box for the time bar, in logical pixels."""
+    layout, places = bench.layout, bench.places
+    return {
+        **cubes_of(layout), "size": list(bench.camera.size), "rect": list(layout.rect), "scene": short(places.scene),
+        "pose": pose_data(layout.camera, layout), "time": None if places.time is None else short(places.time),
     }  # fmt: skip
 
 
@@ -102,16 +91,6 @@ def pose_data(camera: Camera, layout: Layout) -> dict[str, Any]:
     pose = pose_of(camera, layout.bounds.mean(axis=0))
     return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),
             "scale": pose.scale, "eye": None if pose.eye is None else pose.eye.tolist()}  # fmt: skip
-
-
-def _marks() -> dict[str, Any]:
-    """Return each mark's long and short meaning, and its shapes at (0, 0)."""
-    found, dark = {}, THEMES["dark"]  # in the light theme some colours coincide, so that their names would be lost
-    for name, words in WORDS.items():
-        sketch = Sketch()
-        ICONS[name](sketch, 0.0, -13.0, dark)
-        found[name] = [*words, [Listed(dark).shape(shape) for shape in sketch.shapes]]
-    return found
 
 
 def _network(shown: Subject) -> dict[str, Any]:
@@ -155,7 +134,6 @@ def _runs(names: Iterable[str]) -> list[Any]:
 def cubes_of(layout: Layout) -> dict[str, Any]:
     """Return plates, trays and lines, and the layout of their numbers in a texture."""
     atlas, (width, alpha) = Atlas(layout.plates), flow_style(layout)
-    weights = sum(plate.size for plate in layout.plates if plate.kind != "activation")
     return {
         "plates": [_plate(plate, atlas) for plate in layout.plates],
         "trays": [{"corners": _rounded(corners), "plate": plate, "last": layout.plates[plate].last}
@@ -164,7 +142,6 @@ def cubes_of(layout: Layout) -> dict[str, Any]:
         "atlas": [atlas.shape[1], atlas.shape[0]],
         "parameters": atlas.parameters,
         "texels": max(atlas.span(plate).stop for plate in layout.plates),
-        "numbered": layout.turns or weights <= FEW,
         "rim": 0.0 if layout.mode == "big" else RIM,
     }  # fmt: skip
 
@@ -230,47 +207,6 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
     return flags
 
 
-# ---- The layout of the cubes in a browser: the window's, without panels, which the page has around it.
-
-_ABOVE, _BELOW = 12.0, 16.0  # parts of the window's margin of 24
-_LITTLE = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Laid:
-    """A layout and the boxes around it."""
-
-    layout: Layout
-    places: Places  # the scene, and the strip of legends below it
-    ratio: Floats  # (2,): camera pixels per logical pixel; the camera has whole pixels
-
-    def project(self, xyz: ArrayLike) -> Floats:
-        """Return world points (N, 3) as logical pixels (N, 2)."""
-        return np.asarray(self.layout.camera.project(xyz) / self.ratio)
-
-
-def _nearer(places: Places) -> Places:
-    """Return places with scene and legends nearer to the edges, because a page has its own margins."""
-    x, y, width, height = places.scene
-    if places.strip is None:  # nothing is below
-        return replace(places, scene=(x, _LITTLE, width, max(places.size[1] - 2 * _LITTLE, 1.0)))
-    strip = (places.strip[0], places.strip[1] + _BELOW, *places.strip[2:])
-    return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
-
-
-def laid_out(
-    subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True, turned: bool = False
-) -> Laid:
-    """Return plates, camera and boxes for a picture of `size` pixels; arguments as for :func:`document_of`."""
-    places = _nearer(arrange(check_size(size), hud=False, strip=strip, presenter=theme.presenter))
-    camera_size = (round(places.size[0]), round(places.size[1]))
-    ratio = np.array(camera_size) / places.size
-    x, y, width, height = cubes_box(subject, places.scene)
-    rect = (x * ratio[0], y * ratio[1], (x + width) * ratio[0], (y + height) * ratio[1])
-    turns = SidePanels(subject, theme).turns(width, height, rows=True) or (Turns(0.0, True) if turned else None)
-    return Laid(layout_for(subject.tensors, subject.stages, camera_size, rect, subject.plan, turns), places, ratio)
-
-
 # ---- Colours, maps and quantities that a page can switch between.
 
 
@@ -288,104 +224,3 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
     return {"name": one.name, "words": one.words, "map": one.cmap, "scale": one.scale,
             "decades": one.decades, "plain": one.name in PLAIN,
             "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip
-
-
-# ---- Words around the cubes.
-
-
-def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, CubeLook]) -> dict[str, Any]:
-    """Return the words around the cubes, the layer with formulas below, and the flat part of a plan."""
-    layout, wanted = laid.layout, subject.sample.target_values
-    return {
-        "advances": advances_of(),
-        "around": around_of(subject, layout, theme, laid.project, laid.places.scene, own),
-        "target": None if wanted is None else [None if np.isnan(x) else float(x) for x in wanted],
-        "single": _single(subject, laid) if is_single(subject, layout) else None,
-        "plan": None if layout.blueprint is None else _plan(layout.blueprint),
-    }
-
-
-def _single(subject: Subject, laid: Laid) -> dict[str, Any]:
-    """Return the rows of the single layer, and the room for its formulas below the cubes."""
-    stages, strip = subject.stages, laid.places.strip
-    linear = next(s for s in stages if s.weight is not None)
-    room = None if strip is None else [strip[2] - legend_width(strip[2]) - GAP, strip[3]]
-    return {"sums": linear.name, "last": stages[-1].name, "room": room}
-
-
-def _plan(sheet: Blueprint) -> dict[str, Any]:
-    """Return the flat part of a plan, in camera pixels of the layout."""
-    return {
-        "rooms": {name: list(box) for name, box in sheet.rooms.items()},
-        "rows": [list(box) for box in sheet.rows],
-        "note": None if sheet.note is None else list(sheet.note),
-        "words": sheet.words,
-        "anchors": sheet.anchors.tolist(),
-        "places": sheet.places.tolist(),
-    }
-
-
-# ---- The words around the cubes as plain data for ``notes.js``: the window's own list of words, chips and lines in
-# groups, each with its point of the world. Numbers are bound: the browser fills in those of the shown frame, so that
-# one list serves all frames.
-
-GroupData = dict[str, Any]
-
-
-def around_of(
-    subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, CubeLook]
-) -> list[GroupData]:
-    """Return groups of records: the point, the shapes and the texts of each.
-
-    A plan also has the labels of its plates, for other cameras than that of its layout. Labels of custom looks are over
-    the cubes.
-    """
-    frame = _blank(subject)
-    colouring = Coloring(subject.tensors, theme)
-    colouring.update(replace(frame, values=np.ones(sum(tensor.size for tensor in subject.tensors))), None)
-    alone = Scenery(subject, layout, theme, project, box, panels=False)
-    scenery = Scenery(subject, layout, theme, project, box, panels=layout.blueprint is None)
-    found = _Groups(theme)
-    written = [*alone.static, *scenery.around(frame, colouring, 0.0)]
-    found.add(written)
-    if layout.blueprint is not None:
-        plain = Scenery(subject, replace(layout, blueprint=None), theme, project, box, panels=False)
-        found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
-    if own:
-
-        def share(plate: int, element: int) -> float:
-            look = own.get(layout.plates[plate].start + element)
-            return 1.0 if look is None or look.share is None else look.share
-
-        whole = (0.0, 0.0, float(layout.size[0]), float(layout.size[1]))
-        labels = own_labels(own, layout.plates, layout.camera, project, share, whole, theme, written)
-        found.add([labels], over=True)
-    return list(found.groups.values())
-
-
-def _blank(subject: Subject) -> Frame:
-    """Return a frame of zeros, as positions do not depend on numbers."""
-    stages, zeros, none = subject.stages, np.zeros(0), np.zeros(0, bool)
-    first = next((stage.weight for stage in stages if stage.weight is not None), None)
-    reads = max(len(subject.sample.inputs), 0 if first is None else int(np.prod(first.shape[1:])))
-    rows = {"input": np.zeros(reads), **{stage.name: np.zeros(stage.outputs) for stage in stages}}
-    return Frame(0, float("nan"), 0.0, zeros, zeros, zeros, none, none, rows if stages else {})
-
-
-class _Groups:
-    """Records grouped by the point that they belong to."""
-
-    def __init__(self, theme: Theme) -> None:
-        self.groups: dict[object, GroupData] = {}
-        self._listed = Listed(theme, bound=True)
-
-    def add(self, sketches: Iterable[Sketch], whose: Stand = None, **more: object) -> None:
-        """Add the records of sketches; `whose` is their point unless they name one."""
-        for sketch in sketches:
-            for own, shapes, texts in sketch.groups():
-                if shapes or texts:
-                    at = own or whose
-                    empty = {"at": list(at) if isinstance(at, tuple) else at, **more, "shapes": [], "texts": []}
-                    group = self.groups.setdefault((at, *more.items()), empty)
-                    group["shapes"] += map(self._listed.shape, shapes)
-                    group["texts"] += map(self._listed.text, texts)

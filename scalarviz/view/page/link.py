@@ -21,10 +21,12 @@ from ...io import write_bytes
 from ...io.atomic import StrPath
 from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
+from ..shown.subject import subject_of
 from .bar import bars_of
 from .document import document_of
+from .lists import FrameLists, Pool
 from .pack import packed, squeezed, text_of
-from .page import GESTURES, about_of, gathered, keys_of, no_headlines, shell
+from .page import GESTURES, about_of, gathered, keys_of, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
 
@@ -33,14 +35,14 @@ FRAMES = 300
 LEVELS = 2_045  # largest number of a column: 12 bits
 EDITS, WORDS = 20, 80  # most edits in a link, and characters of each
 OF_A_RUN = (
-    "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-    "stages", "rows", "units", "kinds", "names", "sheet", "words", "rect", "scene", "pose", "rim",
+    "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "tensors", "stages", "rows", "units",
+    "kinds", "names", "sheet", "target", "rect", "scene", "pose", "time", "rim",
 )  # fmt: skip
 """Parts of a picture that a link may set; the player has the others. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # most texels and plates; `js/link.js` refuses more
 BAR, OFF = ((340, 66),), 0.25  # size of the time bar, which stretches, and how far its curve may be off
 NUMBERS = ("loss", "lr", "sample")
-SIZE, WRITTEN = (560, 480), (480, 76)
+SIZE = (480, 420)  # of the picture: too narrow for a caption, which would be another at each step
 SENTENCE = "This page plays the recording stored in its link after the #. Nothing is sent to a server"
 
 
@@ -57,16 +59,8 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
     source, subject, last = at_the_end(record)
-    document = document_of(subject, SIZE, look)
-    base = _base()
-    if document["words"]["single"]:  # pages may be wider than this layout, so formulas are included
-        document["words"]["single"]["room"] = [*WRITTEN]
-    own = _differing_parts(document, base)
-    own["words"] = _differing_parts(document["words"], base["words"])
-    if "around" in own["words"]:  # a link has no opened steps, so no deltas
-        around = [group for group in own["words"]["around"] if "delta" not in group]
-        own["words"]["around"] = [{**group, **{name: _rounded(group[name]) for name in ("shapes", "texts")}}
-                                  for group in around]  # fmt: skip
+    document = document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE]).layout, look)
+    own = _differing_parts(document, _base())
     if own.keys() - set(OF_A_RUN):
         raise InputError(f"a link cannot store {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
     if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
@@ -78,11 +72,12 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         places = chosen(fitting, count)
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
-        told, tables = gathered(subject, frames, document, ("weight",), no_headlines)
-        told["formulas"] = {len(places) - 1: told["formulas"][-1]} if told["formulas"] else {}  # all would be too long
+        pool = Pool()
+        lists = FrameLists(subject, ["weight"], pool, [SIZE])
+        told, tables = gathered(subject, lists.adding(frames), document, ["weight"])
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
-            **told, "steps": np.diff(told["steps"], prepend=0).tolist(), "document": own,
+            **told, "lists": lists.as_json() | pool.as_json(), "steps": np.diff(told["steps"], prepend=0).tolist(), "document": own,
             "about": about_of(subject, title, said) | {"bits": 12},
             "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in past.edits],
             "bars": bars_of(subject, last, told["steps"], past, sizes=BAR, off=OFF),
@@ -113,18 +108,12 @@ def write_player(path: StrPath) -> Path:
 @cache
 def _base() -> dict[str, Any]:
     """Return the parts that all pictures share, as the document of the smallest one."""
-    return document_of({"w": np.zeros((2, 2))}, SIZE)
+    subject = subject_of({"w": np.zeros((2, 2))})
+    return document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE]).layout)
 
 
 def _differing_parts(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in own.items() if name not in common or common[name] != part}
-
-
-def _rounded(part: Any) -> Any:
-    """Return positions rounded to whole pixels, which look the same and need fewer characters."""
-    if isinstance(part, list):
-        return [_rounded(one) for one in part]
-    return round(part) if isinstance(part, float) else part
 
 
 def _short(number: float | str) -> float | str:

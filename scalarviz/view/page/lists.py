@@ -1,12 +1,22 @@
-"""`PictureLists`: the display lists of a picture, for browsers: a live cell sends them, a page stores them."""
+"""`PictureLists`: the display lists of a picture, for browsers: a live cell sends them, a page stores them.
+
+A page has lists for a lying and a standing picture. In the lists of its frames numbers are bound: the browser writes
+those of the moment, so that one list serves many frames. Equal records are stored once (`Pool`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any
 
+from ...run.core.frame import Frame
 from ..ink.listed import Listed, Record, short
 from ..ink.sketch import Sketch
+from ..shown.subject import Subject
 from ..workbench import Workbench
+from .document import layout_of
 
 PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 """Lists of a picture, lowest first, split by what changes together; `js/picture.js` has the same."""
@@ -15,11 +25,12 @@ PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 class PictureLists:
     """Converts the sketches of a workbench; equal sketches are converted once.
 
-    With `films` the copy of a recorded panel becomes one record, since the page has the panel's own list.
+    With `films` the copy of a recorded panel becomes one record, since the page has the panel's own list. If they are
+    `bound`, the browser inserts the numbers.
     """
 
-    def __init__(self, bench: Workbench, *, films: bool = False) -> None:
-        self._bench, self._listed, self._films = bench, Listed(bench.theme), films
+    def __init__(self, bench: Workbench, *, films: bool = False, bound: bool = False) -> None:
+        self._bench, self._listed, self._films = bench, Listed(bench.theme, bound=bound), films
         self._known: dict[str, tuple[object, list[Record]]] = {}
 
     def parts(self) -> dict[str, list[Record]]:
@@ -41,3 +52,98 @@ class PictureLists:
             records = [["film", *short(place), title] for title, place in copied] + self._listed.records(own)
             self._known[name] = key, records
         return records
+
+
+# ---- The lists of a page.
+
+SHAPES = ((1120, 580), (390, 784))
+"""Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
+
+
+class Pool:
+    """The records and layouts of a page, by number; equal ones are stored once."""
+
+    def __init__(self) -> None:
+        self._records, self._layouts = dict[str, int](), dict[str, int]()
+
+    def spliced(self, before: list[int], records: Iterable[Record]) -> tuple[list[int], list[Any]]:
+        """Return a list as numbers of records, and how it follows from the one `before`: see :func:`spliced`."""
+        count = len(self._records)
+        now = [number_in(self._records, record) for record in records]
+        return now, spliced(before, now, count)
+
+    def layout(self, bench: Workbench) -> int:
+        """Return the number of a picture's layout."""
+        return number_in(self._layouts, layout_of(bench))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all records and layouts."""
+        kept = {"records": self._records, "layouts": self._layouts}
+        return {name: [json.loads(one) for one in some] for name, some in kept.items()}
+
+
+def number_in(known: dict[str, int], data: object) -> int:
+    """Return the number of some data among those that are known, with a new one for new data."""
+    return known.setdefault(json.dumps(data, separators=(",", ":")), len(known))
+
+
+def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
+    """Return how a list of record numbers follows from the one before; there were `count` records until then.
+
+    A pair ``[skip, length]`` copies a part of the list before, after skipping some of it; 0 is the next new record, and
+    k > 0 is record k - 1.
+    """
+    if before == now:
+        return [[0, len(now)]] if now else []
+    found, end = list[Any](), 0
+    for kind, first, last, start, stop in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append([first - end, last - first])
+            end = last
+            continue
+        for number in now[start:stop]:
+            found.append(0 if number == count else number + 1)
+            count += number == count
+    return found
+
+
+class FrameLists:
+    """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound."""
+
+    def __init__(
+        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES
+    ) -> None:
+        self._pool, self._quantities = pool, [*quantities]
+        self._benches = [Workbench(subject, size, quantity=name) for size in shapes for name in quantities]
+        for bench in self._benches:
+            bench.timed = True
+            bench.lay_out()
+        self._lists = [PictureLists(bench, films=True, bound=True) for bench in self._benches]
+        self._before: list[list[int]] = [[] for _ in self._benches]
+        self._found: list[list[Any]] = []
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """The layout of the first shape."""
+        return layout_of(self._benches[0])
+
+    def add_frame(self, frame: Frame, words: str = "recording") -> None:
+        """Write the picture of one more frame; `words` stand in the second line of its head."""
+        for k, bench in enumerate(self._benches):
+            bench.update(frame, words)
+            parts = self._lists[k].parts()
+            records = (record for name in PARTS if name != "time" for record in parts[name])
+            self._before[k], change = self._pool.spliced(self._before[k], records)
+            self._found.append(change)
+
+    def adding(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        """Add frames while they pass."""
+        for frame in frames:
+            self.add_frame(frame)
+            yield frame
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the lists as changes, by frame, shape and quantity in turn; and the layout of each shape."""
+        each = len(self._quantities)
+        return {"quantities": self._quantities, "lists": self._found,
+                "shapes": [self._pool.layout(bench) for bench in self._benches[::each]]}  # fmt: skip

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
@@ -18,23 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer
-from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, listing, shown, typed
+from ...errors import InputError, ScalarvizError, TypeMismatchError, listing, shown, typed
 from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Record, short
-from ..ink.painter import require_vispy
 from ..micro.light import whose_deltas
 from ..micro.step_view import BACKWARD, GRADIENTS, UPDATE, MicroStepView
 from ..micro.walk import Walk, open_step, sides
 from ..shown.subject import Subject
 from ..workbench import Workbench
-from .document import cubes_of, pose_data
-from .lists import PARTS, PictureLists
+from .lists import PARTS, SHAPES, PictureLists, Pool, number_in
 from .pack import Float32
 
-SHAPES = ((1120, 580), (390, 784))
-"""Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
 SPOTS = {"phase", "switch"}  # places of the picture that a page can press
 
@@ -66,8 +61,9 @@ def steps_to_open(asked: Sequence[int] | None, steps: Sequence[int], loss: NDArr
 
 
 def opened_of(
-    subject: Subject, source: RecordedSource, frames: Sequence[int], asked: Sequence[int] | None, loss: Sequence[float]
-) -> tuple[dict[str, Any], Float32] | None:
+    subject: Subject, source: RecordedSource, frames: Sequence[int], asked: Sequence[int] | None, loss: Sequence[float],
+    pool: Pool,
+) -> tuple[dict[str, Any], Float32] | None:  # fmt: skip
     """Return the opened steps after some of the `frames` of a page, or None if there are none.
 
     The result is JSON data, and an array with a row for each walk: the numbers of the cubes (see `_numbers`). A walk is
@@ -83,13 +79,7 @@ def opened_of(
         raise InputError(f"open: {why}")
     if not places:
         return None
-    try:
-        require_vispy()
-    except MissingDependencyError:
-        if asked is None:  # a page without them needs no vispy
-            return None
-        raise
-    book, walks, rows, here = _Book(subject), list[dict[str, Any]](), list[Float32](), source.place
+    book, walks, rows, here = _Book(subject, pool), list[dict[str, Any]](), list[Float32](), source.place
     try:
         for place in places:
             source.show_frame(frames[place])
@@ -106,19 +96,18 @@ def opened_of(
         source.show_frame(here)
     if not rows:
         return None
-    return {**book.as_json(), "walks": walks, "rows": lengths}, np.stack(rows)
+    plans = [json.loads(plan) for plan in book.plans]
+    return {"plans": plans, "walks": walks, "rows": lengths}, np.stack(rows)
 
 
 class _Book:
-    """Writes the pictures of opened steps in both shapes; equal records, plans of steps and layouts are kept once."""
+    """Writes the pictures of opened steps in both shapes; equal plans of steps are stored once."""
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
+    def __init__(self, subject: Subject, pool: Pool) -> None:
+        self._subject, self._pool = subject, pool
         self._benches = [Workbench(subject, size) for size in SHAPES]
         self._lists = [PictureLists(bench, films=True) for bench in self._benches]
-        self._records: dict[str, int] = {}
-        self._plans: dict[str, int] = {}
-        self._layouts: dict[str, int] = {}
+        self.plans: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
         """Return what is said of a walk: its plan and captions, for each shape how far cubes rise, and its lists.
@@ -134,15 +123,13 @@ class _Book:
             for shape, bench in enumerate(self._benches):
                 bench.step_drawing.show(step, animated=False)
                 bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
-                count, now = len(self._records), [_number_in(self._records, record) for record in self._now(shape)]
-                lists.append(spliced(before[shape], now, count))
-                before[shape] = now
+                before[shape], change = self._pool.spliced(before[shape], self._now(shape))
+                lists.append(change)
                 rises[shape] = bench.step_drawing.rise_of_one if step.phase == UPDATE else 0.0
         plan = _plan(steps, opened, self._subject.stages, self._cubes)
-        layouts = [_number_in(self._layouts, _layout(bench)) for bench in self._benches]
+        layouts = [self._pool.layout(bench) for bench in self._benches]
         said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
-        return {"plan": _number_in(self._plans, plan), "layouts": layouts, "said": said, "rise": rises,
-                "lists": lists}  # fmt: skip
+        return {"plan": number_in(self.plans, plan), "layouts": layouts, "said": said, "rise": rises, "lists": lists}
 
     @property
     def _cubes(self) -> set[str]:
@@ -155,41 +142,6 @@ class _Book:
         for spot in self._benches[shape].spots:
             if spot.name in SPOTS:
                 yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return records, plans and layouts."""
-        kept = {"records": self._records, "plans": self._plans, "layouts": self._layouts}
-        return {name: [json.loads(one) for one in some] for name, some in kept.items()}
-
-
-def _number_in(known: dict[str, int], data: object) -> int:
-    """Return the number of some data among those that are known, with a new one for new data."""
-    return known.setdefault(json.dumps(data, separators=(",", ":")), len(known))
-
-
-def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
-    """Return how a list of record numbers follows from the one before; there were `count` records until then.
-
-    A pair ``[skip, length]`` copies a part of the list before, after skipping some of it; 0 is the next new record, and
-    k > 0 is record k - 1.
-    """
-    found, end = list[Any](), 0
-    for kind, first, last, start, stop in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
-        if kind == "equal":
-            found.append([first - end, last - first])
-            end = last
-            continue
-        for number in now[start:stop]:
-            found.append(0 if number == count else number + 1)
-            count += number == count
-    return found
-
-
-def _layout(bench: Workbench) -> dict[str, Any]:
-    """Return the differences of a layout from the page's document: its cubes, its camera and its size."""
-    layout, size = bench.layout, list(bench.camera.size)
-    return {**cubes_of(layout), "size": size, "rect": list(layout.rect), "scene": short(bench.places.scene),
-            "pose": pose_data(layout.camera, layout)}  # fmt: skip
 
 
 def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Float32:

@@ -26,13 +26,12 @@ from ..ink.listed import Listed, Record, changes, short
 from ..ink.sketch import Rect, Sketch
 from ..ink.theme import DARK, THEMES, get_map, hexed
 from ..panels.attention import greys
-from ..panels.drawer import Setting, loss_words, quantity_words, test_loss, test_share
+from ..panels.drawer import Setting, test_loss, test_share
 from ..panels.word import MOST, WordState, bars, scene
 from ..screen.side import SidePanels
-from ..screen.strip import written
 from ..shown.subject import Subject, subject_of
 from ..watch.actions import PLAYED, Words, action_of
-from .document import Laid, flags_of, texels_of
+from .document import flags_of, texels_of
 from .pack import Float32, deflated, dense_text, text_of
 from .pictures import image_tag
 from .scripts import bare, bare_style, colours_of, joined, read
@@ -86,16 +85,7 @@ def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
     """Return a page's words about its run; `program` names the recording program."""
     facts = subject.source.facts
     line = [title, "" if facts is None else facts.engine, program]
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "of": loss_words(subject, subject.frame()),
-            "gestures": list(map(list, GESTURES))}  # fmt: skip
-
-
-def upright(document: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return the differences in the other document, which is for an upright screen."""
-    texels = [[plate["texel"] for plate in one["plates"]] for one in (document, other)]
-    if texels[0] != texels[1]:
-        return {}
-    return {name: part for name, part in other.items() if part != document[name] and name != "maps"}
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "gestures": list(map(list, GESTURES))}
 
 
 def json_number(number: float | None) -> float | str:
@@ -132,13 +122,11 @@ def numbers_of(
 
 
 def gathered(
-    subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str], headlines: Headlines
+    subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Float32]]:
-    """Return the result of `numbers_of` with all other data of frames, and a table of the rows beside the cubes."""
-    rows: list[Float32] = []
+    """Return the result of `numbers_of` with the sample's losses, and a table of the rows beside the cubes."""
+    rows, own = list[Float32](), list[float | str]()
     beside: dict[str, int] = {}
-    own, said, lines = [], [], []
-    single = document["words"]["single"]
 
     def read() -> Iterator[Frame]:
         nonlocal beside
@@ -147,16 +135,10 @@ def gathered(
             parts = [np.ravel(frame.activations.get(name, np.full(n, np.nan))) for name, n in beside.items()]
             rows.append(np.concatenate([*parts, np.zeros(0)]).astype(np.float32))
             own.append(json_number(subject.probe_loss(frame)))
-            about = (quantity_words(name, subject, frame) for name in ("gradient", "update"))
-            said.append(((*_trained(subject), *headlines(frame)), *about))
-            if single and single["room"]:
-                lines.append(written(subject, frame, *single["room"]))
             yield frame
 
     numbers, tables = numbers_of(read(), document, quantities, subject.loss)
-    texts = list(dict.fromkeys(said))
-    numbers |= {"formulas": lines, "sample": own, "beside": list(beside.items()),
-             "said": {"texts": texts, "at": [] if len(texts) == 1 else [texts.index(one) for one in said]}}  # fmt: skip
+    numbers |= {"sample": own, "beside": list(beside.items())}
     return numbers, tables | ({"rows": np.stack(rows)} if beside else {})
 
 
@@ -165,12 +147,6 @@ def _beside_cubes(frame: Frame, document: dict[str, Any]) -> dict[str, int]:
     cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
     found = {name: int(np.size(row)) for name, row in frame.activations.items() if name not in cubes}
     return found if sum(found.values()) <= MOST_BESIDE else {}
-
-
-def _trained(subject: Subject) -> tuple[str, ...]:
-    """Return optimiser and batch at the source's moment, as text."""
-    facts = subject.source.facts
-    return () if facts is None else (facts.optimizer, *([f"batch {facts.batch_size:,}"] if facts.batch_size else []))
 
 
 # ---- The keys of a page: the actions that a recording in a browser has.
@@ -190,6 +166,11 @@ NEEDS = {
     "show_ratio": {"weight", "update"},
 }
 """Quantities that an action needs in the recording."""
+SHOWN = {
+    "weight": {"weight"}, "gradient": {"gradient"}, "|gradient|": {"gradient"}, "update": {"update"},
+    "update/value": {"update", "weight"},
+}  # fmt: skip
+"""Quantities of the cubes of a page, and those that each is computed from."""
 GESTURES = (
     ("Drag", "turn the scene"),
     ("Right drag, two fingers", "move the scene"),
@@ -197,6 +178,12 @@ GESTURES = (
     ("Click, tap", "on a cube: inspect it"),
     ("Drag", "on the time bar: go to that step"),
 )
+
+
+def shows_of(recorded: Iterable[str]) -> list[str]:
+    """Return the quantities that cubes can show when these are recorded."""
+    there = {*recorded}
+    return [name for name, needs in SHOWN.items() if needs <= there]
 
 
 def keys_of(recorded: set[str]) -> list[dict[str, Any]]:
@@ -302,7 +289,7 @@ class Letters:
         self._names: list[list[Any]] = []
         self._spots: list[list[Any]] = []
         self._shades: dict[str, str] = {}  # of the current frame
-        self.laid: Laid | None = None
+        self.laid: Any = None
 
     @property
     def words(self) -> dict[str, Any]:

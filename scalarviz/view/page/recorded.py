@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +24,15 @@ from ..ink.theme import get_theme
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, recorded_subject, subject_of
 from .bar import bars_of
-from .document import document_of, laid_out
+from .document import document_of
+from .lists import FrameLists, Pool
 from .opened import checked_steps, opened_of
 from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
-from .page import SceneParts, about_of, gathered, keys_of, letter_maps, parts_of, shell, upright
+from .page import SceneParts, about_of, gathered, keys_of, parts_of, shell, shows_of
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_bytes
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
-COLUMN, AROUND = 320, (48, 224)
-"""Pixels of a page that its cubes leave to a column of panels, and to the elements around them."""
-SMALLEST = (320, 240)
-UPRIGHT = (450, 440)  # pixels for the cubes on an upright screen
 ROWS = 128
 """Rough number of activations in a frame: other branches are dropped before numbers lose bits."""
 LARGE = 10_000_000  # bytes of a page above which a warning names ways to shrink it
@@ -84,29 +80,23 @@ def html_of(
     added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
-    above = max((one.height for one in pictures if one.width > COLUMN), default=0)
-    wide = size[0] - AROUND[0] - COLUMN * bool(letters or any(one.width <= COLUMN for one in pictures))
-    laid = partial(document_of, subject, theme=look, strip=letters is None, looks=own.looks,
-                   turned=own.turned)  # fmt: skip
-    room = (max(wide, SMALLEST[0]), max(size[1] - AROUND[1] - above, SMALLEST[1]))
-    document = laid(size=room)
-    if letters is not None:
-        letters.laid = laid_out(subject, room, get_theme(theme), strip=False, turned=own.turned)
-        document["maps"] |= letter_maps()
+    with_panels, pool = recorded_subject(source, pictures).after(last), Pool()
+    lists = FrameLists(with_panels, shows_of(quantities), pool)
+    document = document_of(subject, lists.layout, look, own.looks)
 
     def read() -> Iterator[Frame]:
         for frame in played(source, [*((record.branch, k) for k in shown), *added]):
+            lists.add_frame(frame, "  \N{MIDDLE DOT}  ".join(("recording", *own.headlines(frame))))
             if letters is not None:
                 letters.add_frame(frame)
             yield frame
 
-    numbers, tables = gathered(subject, read(), document, quantities, own.headlines)
-    with_panels = recorded_subject(source, pictures).after(last)
-    walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]])
+    numbers, tables = gathered(subject, read(), document, quantities)
+    walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     seen = films(pictures, others)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown))
     head = {
-        "document": document, "upright": upright(document, laid(size=UPRIGHT)), **numbers,
+        "document": document, **numbers,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
         **branch_marks(past), "bars": bars_of(subject, last, record.steps[shown].tolist()), "pictures": seen,
     }  # fmt: skip
@@ -114,7 +104,7 @@ def html_of(
         head |= _branched(numbers, lines, len(shown))
     if letters is not None:
         head["letters"] = letters.words
-    parts = {"run": dense_text(squeezed(head))}
+    parts = {"run": dense_text(squeezed(head)), "lists": dense_text(squeezed(lists.as_json() | pool.as_json()))}
     parts |= {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
     if letters is not None:
         parts["letters"] = dense_text(squeezed(letters.as_json()))
@@ -122,7 +112,7 @@ def html_of(
         parts |= {"opened": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("opened.js", "openWithSteps();")
     extras = [name for name, there in (("branches.js", lines), ("lettered.js", letters)) if there]
-    styles = [name for name, there in (("opened.css", walks), ("lettered.css", letters)) if there]
+    styles = ["lettered.css"] if letters else []
     loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
@@ -313,9 +303,9 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
 
 def _branched(numbers: dict[str, Any], lines: list[dict[str, Any]], count: int) -> dict[str, Any]:
     """Return the data of the first `count` frames, and separately those of other branches."""
-    names, said = ("steps", "loss", "lr", "sample", "formulas"), numbers["said"]
-    rest = {name: numbers[name][count:] for name in names} | {"saidAt": said["at"][count:]}
-    first = {name: numbers[name][:count] for name in names} | {"said": said | {"at": said["at"][:count]}}
+    names = ("steps", "loss", "lr", "sample")
+    rest = {name: numbers[name][count:] for name in names}
+    first = {name: numbers[name][:count] for name in names}
     return first | {"branches": {"rest": rest, "lines": lines}}
 
 

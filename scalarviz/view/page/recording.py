@@ -39,7 +39,7 @@ from .bar import bars_of
 from .document import document_of
 from .link import link_of
 from .pack import Float32, dense_text, packed_text, squeezed
-from .page import GESTURES, keys_of, numbers_of, shell, upright
+from .page import GESTURES, keys_of, numbers_of, shell
 from .pictures import chosen, panel_pictures, still_bytes
 from .recorded import PageWriter, html_of, write_html
 

@@ -19,7 +19,7 @@ from ..graph.layout import Layout, item_words
 from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
-from ..ink.sketch import Box, Cached, Sketch, Spot, spot_at
+from ..ink.sketch import OF_A_PANEL, Bound, Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
 from .drawer import Drawer, Headline, P, Point, SharedState, Tip, cut, ring_around, sentence, title_of
@@ -320,9 +320,12 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
         for part in read:
             part.copied = self.panel.title, place
-        said = f"{self.panel.title}, as recorded at step {picture.step:,}"
-        ink = theme.text2 if picture.step != moment.step else theme.text3
-        sketch.text(x, y + place[3] - 2 * AIR + 16, cut(said, width), LABEL, ink)
+        said = Bound(f"{OF_A_PANEL}{self.panel.title}", form="count", before=f"{self.panel.title}, as recorded at step ")
+        ink, down = theme.text2 if picture.step != moment.step else theme.text3, y + place[3] - 2 * AIR + 16
+        if measure(said.text(picture.step), LABEL) <= width:
+            sketch.number(x, down, picture.step, said, LABEL, ink, bold=False, anchor="left")
+        else:
+            sketch.text(x, down, cut(said.text(picture.step), width), LABEL, ink)
         return [*read, sketch]
 
 

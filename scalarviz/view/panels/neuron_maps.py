@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...run.opened.digits import number
 from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
-from ..cubes.scale import LegendScale, in_words
+from ..cubes.scale import LegendScale, Tick, in_words
 from ..ink.axes import zero_lines
 from ..ink.boxes import CHANNEL, LABEL, MARGIN
 from ..ink.sketch import Box, Cached, Sketch, Spot, contains, meet, rgba, spot_at
@@ -114,7 +114,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         whole = self._largest.is_integer() and self._largest < 1e4
         ends = [number(v, 0, signed=True) if whole else short(v, signed=True) for v in (-self._largest, self._largest)]
         kinds = ", ".join(dict.fromkeys(layer.kind for layer in self.layers if layer.kind != "linear"))
-        labels = [(0.0, ends[0]), (0.5, "0"), (1.0, ends[1])]
+        labels = [Tick(0.0, ends[0]), Tick(0.5, "0"), Tick(1.0, ends[1])]
         return LegendScale("output of a neuron", kinds, get_map("weight", self.shared.theme), labels, np.empty(0))
 
     # ---- what it looks like

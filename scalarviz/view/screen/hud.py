@@ -13,13 +13,11 @@ from ...run.core.tensors import Tensor
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
 from ..ink.boxes import BIG, CHANNEL, LABEL, MARGIN, TITLE, TWO_LINES, Places
-from ..ink.sketch import Bound, Box, Sketch
+from ..ink.sketch import RUN_LOSS, STEP, Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline, cut, loss_words, newest_beyond, quantity_words
 from ..shown.subject import Subject
-
-STEP = Bound("step", form="count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,12 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         if value_x + measure(value, BIG, True) > limit:
             break
         sketch.text(end, baseline, word, TITLE, theme.text3)
-        if word == "step":
-            sketch.number(value_x, baseline, state.step, STEP, BIG, theme.text1, anchor="left")
+        bound = {"step": (state.step, Bound(STEP, form="count")), "loss": (state.loss, Bound(RUN_LOSS, form="loss"))}
+        ink = theme.text1 if fresh else theme.text3
+        if number <= len(bound):
+            sketch.number(value_x, baseline, *bound[word], BIG, ink, anchor="left")
         else:
-            sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
+            sketch.text(value_x, baseline, value, BIG, ink, bold=True)
         end = value_x + measure(value, BIG, True)
         # in an opened step all numbers must be there; else a word about one is more important than the next
         after = sum(needs[number:]) if state.inside else rate

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ..cubes.atlas import ALL_ALIKE, DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
-from ..cubes.scale import ActivationScale, Coloring, LegendScale
+from ..cubes.scale import ActivationScale, Coloring, LegendScale, Tick
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
 from ..ink.boxes import BELOW, CHANNEL, GAP, LABEL, STRIP, TITLE, Places
-from ..ink.sketch import Box, Sketch, Spot, rgba
+from ..ink.sketch import Anchor, Box, Sketch, Spot, TextItem, rgba
 from ..ink.text import measure
 from ..ink.theme import OF_A_THEME, Colormap, Theme, mixed, rgb
 from ..ink.widgets import caption_lines, wrapped
@@ -347,22 +347,27 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8], c
     if len(scale.marks) and not theme.presenter:
         at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5
         starts, ends = (np.stack([at, np.full_like(at, top - above)], 1) for above in (7, 2))
-        sketch.lines(starts, ends, theme.text2, 1.2)
+        sketch.lines(starts, ends, theme.text2, 1.2, along=(x, width))
     sketch.image((x, top, width, BAR), bar, linear=False, cmap=cmap)
     _numbers(sketch, (x, top + BAR, width, 0), theme, scale.labels)
     return sketch
 
 
-def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[tuple[float, str]]) -> None:
+def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[Tick]) -> None:
     """Draw ticks and numbers without collisions; the ends and zero always stay."""
     x, y, width, _ = box
-    first = sorted(labels, key=lambda item: (item[0] not in (0, 0.5, 1), item[0]))
-    lefts = spaced(((x + place * width, measure(text, LABEL)) for place, text in first), (x, x + width), 8.0)
-    for (place, text), left in zip(first, lefts, strict=True):
+    first = sorted(labels, key=lambda tick: (tick.place not in (0, 0.5, 1), tick.place))
+    wides = [measure(one.text, LABEL) for one in first]
+    lefts = spaced(((x + one.place * width, w) for one, w in zip(first, wides, strict=True)), (x, x + width), 8.0)
+    for one, left, wide in zip(first, lefts, wides, strict=True):
         if left is not None:
-            tick = x + place * (width - 1) + 0.5
+            tick = x + one.place * (width - 1) + 0.5
             sketch.line((tick, y), (tick, y + 4), theme.text3, 1.0)
-            sketch.text(left, y + 16, text, LABEL, theme.text2)
+            ends: tuple[tuple[Anchor, float], ...] = (("middle", left + wide / 2), ("right", left + wide), ("left", left))
+            held = {"middle": x + one.place * width, "right": x + width, "left": x}  # whatever the number's width
+            anchor, at = next((end, at) for end, at in ends if end == "left" or abs(held[end] - at) < 0.1)
+            item = TextItem(at, y + 16, one.text, LABEL, rgba(theme.text2), anchor=anchor, bound=one.bound)
+            sketch.texts.append(item)
 
 
 # ---- `StoryLines`: the large lines of a scene's start and end, in the place of the formulas.

@@ -17,7 +17,7 @@ from ...run.core.frame import Branch, Frame, Past
 from ...run.core.history import Curve
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.boxes import LABEL, RAIL
-from ..ink.sketch import Bound, Box, Cached, Click, Point, Sketch, Spot, spot_at
+from ..ink.sketch import STEP, Bound, Box, Cached, Click, Point, Sketch, Spot, spot_at
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme, area_colour
 from ..ink.widgets import button, draw_sign, tip
@@ -276,7 +276,7 @@ class TimeBar:
         (least, most), (top, high, baseline) = plan.flag_limits, (2, 16, 15) if plan.small else (5, 19, 19)
         middle = 0.0 if x is None else min(max(x, least + wide / 2), most - wide / 2)
         sketch.rect(middle - wide / 2, plan.top + top, wide, high, radius=4, fill=theme.text1)
-        sketch.number(middle, plan.top + baseline, step, Bound("step", form="count"), LABEL, theme.background)
+        sketch.number(middle, plan.top + baseline, step, Bound(STEP, form="count"), LABEL, theme.background)
         return sketch
 
     # ---- pointer, in logical pixels

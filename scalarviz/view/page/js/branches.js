@@ -39,14 +39,13 @@ export class BranchChoice {
 
   /** Return the run of a branch: its frames out of all in the page. */
   made({ places, edits, named, bars, until }) {
-    const { head, tables, marks, beside } = this.first, { rest } = head.branches;
+    const { head, tables, marks, beside, lists } = this.first, { rest } = head.branches;
     const gathered = (name) => places.map(k => [...head[name], ...rest[name]][k]);
     const rows = table => table && { ...table, frames: places.length, ...numbersAt(table, places) };
-    const { texts, at } = head.said, all = [...at, ...rest.saidAt];
-    const own = { ...head, places, edits, named, bars, until, branches: head.branches, said: { texts, at: all.length ? places.map(k => all[k]) : [] } };
-    for (const name of ["steps", "loss", "lr", "sample", "formulas"]) own[name] = head[name].length ? gathered(name) : [];
+    const own = { ...head, places, edits, named, bars, until, branches: head.branches };
+    for (const name of ["steps", "loss", "lr", "sample"]) own[name] = gathered(name);
     const found = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, rows(table)]));
-    return new RecordedRun(own, found, marks && marks.frames > 1 ? rows(marks) : marks, rows(beside));
+    return new RecordedRun(own, found, marks && marks.frames > 1 ? rows(marks) : marks, rows(beside), lists);
   }
 }
 

@@ -7,11 +7,11 @@ import { cameraOf, dot3, project, rayAt } from "./camera.js";
 const POINTS = { lines: 1, strokes: 1, path: 1, polygon: 1, points: 1 }; // kinds whose points move one by one
 const LEAST_SLOPE = 0.05; // of a plane, below which it is seen from its edge
 
-const middleOf = ([kind, x, y, wide, high]) => (["text", "clip", "spot"].includes(kind) ? [x, y] : [x + wide / 2, y + high / 2]);
+const middleOf = ([kind, x, y, wide, high]) => (["text", "number", "clip", "spot"].includes(kind) ? [x, y] : [x + wide / 2, y + high / 2]);
 
 /** Return a function from a record to the map of its points; null for records outside the scene, which keep their places. */
 export function followers(document, view) {
-  const [left, top, wide, high] = document.scene, listed = cameraOf(document.pose, document.size, view.points);
+  const [left, top, wide, high] = document.scene, { left: aside = 0 } = document, here = ([x, y]) => [x - aside, y], listed = cameraOf(document.pose, document.size, view.points);
   const planes = document.plates.map((plate) => planeOf(plate, listed));
   const move = (plane, at) => {
     const { origin, way } = rayAt(listed, at), along = dot3(plane.normal, way);
@@ -19,14 +19,14 @@ export function followers(document, view) {
     return project(view.camera, origin.map((x, k) => x + share * way[k])).slice(0, 2);
   };
   return (record) => {
-    const many = Object.hasOwn(POINTS, record[0]), at = many ? record[1].slice(0, 2) : middleOf(record);
+    const many = Object.hasOwn(POINTS, record[0]), at = here(many ? record[1] : middleOf(record));
     const inside = at[0] >= left && at[0] < left + wide && at[1] >= top && at[1] < top + high;
     if (!inside || !planes.length) return null;
     const away = ({ box: [x, y, right, foot] }) => Math.hypot(Math.max(x - at[0], at[0] - right, 0), Math.max(y - at[1], at[1] - foot, 0));
     const plane = planes.reduce((best, one) => (away(one) < away(best) ? one : best));
-    if (many) return (point) => move(plane, point);
+    if (many) return (point) => move(plane, here(point));
     const there = move(plane, at);
-    return ([x, y]) => [x + there[0] - at[0], y + there[1] - at[1]];
+    return ([x, y]) => [x - aside + there[0] - at[0], y + there[1] - at[1]];
   };
 }
 

@@ -158,7 +158,7 @@ export function bothShown(a, b) {
 /** A legend on its own canvas: of the cubes, or, with a title, of activation rows. */
 export class ScaleBar {
   constructor(canvas, document, title = "") {
-    Object.assign(this, { canvas, title, ink: new Ink(canvas, document.words.advances) });
+    Object.assign(this, { canvas, title, ink: new Ink(canvas, document.advances) });
   }
 
   /** Redraw it, for one picture or for two with a common range; `about` names the samples. */

@@ -91,6 +91,21 @@ const PAINTERS = {
     });
   },
   spot() {}, // a place to press
+  // a number of the moment
+  number(ink, move, colour, x, y, size, own, bold, end, name, index, form, before, within) {
+    const { moment } = ink, text = moment.textOf(name, index, form, before, within, (said) => ink.measure(said, size, Boolean(bold)));
+    ink.text(...move([x, y]), text, size, colour(moment.inkOf(own, name, index)), { bold: Boolean(bold), end });
+  },
+  swatch(ink, move, colour, x, y, wide, high, name, stroke, border, radius) {
+    const fill = ink.moment.swatchOf(name);
+    if (fill) PAINTERS.rect(ink, move, colour, x, y, wide, high, fill, stroke, border, radius);
+  },
+  marks(ink, move, colour, x, y, wide, high, own, width) {
+    for (const unit of ink.moment.marks) {
+      const [across, down] = move([x + unit * (wide - 1) + 0.5, y]);
+      ink.path([[across, down], [across, down + high]], colour(own), width, { cap: "butt" });
+    }
+  },
   // a panel's own list, which the page has
   film(ink, move, colour, x, y, wide, high, name) {
     const [[, left, top, across], ...records] = ink.filmOf(name), { context } = ink, scale = wide / across;

@@ -1,12 +1,9 @@
 // The page of a run with opened steps: the page of any run, and a walk through the step after a frame, in the window's
 // own picture.
 
-import { followers } from "./follow.js";
 import { element } from "./ink.js";
-import { whenLoaded } from "./list.js";
 import { countText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
-import { Player } from "./player.js";
 import { readRun } from "./recorded.js";
 import { placeSpots } from "./spots.js";
 import { actionButton, drawSign } from "./tools.js";
@@ -25,19 +22,12 @@ function nearestOf(numbers, wanted) {
 export class OpenedPage extends Page {
   constructor(run) {
     super(run);
-    Object.assign(this, { walks: run.walks, walk: null, at: 0, alone: true, inner: null, timer: 0 });
-    new ResizeObserver(() => this.walk && this.lay()).observe(part("inside"));
+    Object.assign(this, { walks: run.walks, walk: null, at: 0, alone: true, timer: 0 });
   }
 
   make() {
     super.make();
-    const root = part("inside"), room = root.appendChild(element("div", "room"));
-    this.stage = room.appendChild(element("div", "stage"));
-    this.spots = room.appendChild(element("div", "spots"));
-    this.said = root.appendChild(element("p", "said"));
-    this.said.setAttribute("role", "status");
-    this.remark = root.appendChild(element("p", "remark"));
-    const row = root.appendChild(element("div", "row"));
+    const row = part("inner");
     for (const [name, sign] of ROW) {
       const button = row.appendChild(actionButton(this, name, ""));
       button.setAttribute("aria-label", name === "escape" ? "close the step" : name === "toggle_run" ? "play the step" : button.title);
@@ -45,12 +35,12 @@ export class OpenedPage extends Page {
       if (name === "toggle_run") this.playButton = button;
     }
     [this.whoseButton, this.fitButton] = ["whose", "fit"].map(name => row.appendChild(actionButton(this, name, name)));
-    part("tools").prepend(actionButton(this, "micro_next", "open step"));
+    part("buttons").append(actionButton(this, "micro_next", "open step"));
     part("keyline").prepend(element("b", "", "."), "\u00a0open\u00a0the\u00a0step\u2003");
   }
 
   actionsOf() {
-    const actions = super.actionsOf(), { step, back, escape, fit, toggle_run: run } = actions;
+    const actions = super.actionsOf(), { step, back, escape, toggle_run: run } = actions;
     return {
       ...actions,
       step: by => (this.walk ? this.go(this.frame + 1) : step(by)),
@@ -60,7 +50,6 @@ export class OpenedPage extends Page {
       micro_next: () => this.next(),
       micro_back: () => this.previous(),
       whose: () => this.other(),
-      fit: () => (this.walk ? this.inner.fit() : fit()),
     };
   }
 
@@ -81,20 +70,20 @@ export class OpenedPage extends Page {
   next() {
     this.stop();
     if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
-    if (this.at < this.walk.count) return this.stand(this.at + 1);
+    if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);
   }
 
   /** Show the previous micro-step; at the first, the end of the opened step before. */
   previous() {
     this.stop();
-    if (this.walk && this.at > 1) return this.stand(this.at - 1);
+    if (this.walk && this.at > 1) return this.reach(this.at - 1);
     const earlier = this.held.filter(frame => frame < this.frame);
     return earlier.length ? this.enter(earlier.at(-1), true) : this.tell("no opened step is stored before this one");
   }
 
   tell(words) {
-    this.remark.textContent = words;
+    part("remark").textContent = this.walk ? words : "";
     if (!this.walk) part("about").textContent = words || this.origin;
   }
 
@@ -106,7 +95,7 @@ export class OpenedPage extends Page {
     const remark = walk.told.alone === this.alone ? "" : "the other view of this step was not stored";
     Object.assign(this, { walk, at: Math.min(this.at, walk.count) });
     this.lay();
-    this.stand(this.at);
+    this.reach(this.at);
     this.tell(remark);
   }
 
@@ -114,35 +103,54 @@ export class OpenedPage extends Page {
   enter(frame, atEnd) {
     if (frame === null) return this.tell("no opened step is stored for this branch");
     const from = this.frame, home = this.walk ? this.from : from; // where closing leads back to
+    if (!this.walk) this.pose = this.player.view.turned ? this.player.pose : null;
     this.go(frame);
-    Object.assign(this, { walk: this.walkAt(frame, this.alone), from: home });
+    const walk = this.walkAt(frame, this.alone);
+    Object.assign(this, { walk, from: home, at: atEnd ? walk.count : 1 });
     part("app").classList.add("inside");
-    part("inside").hidden = false;
+    part("inner").hidden = false;
     this.lay();
-    this.stand(atEnd ? this.walk.count : 1);
+    this.reach(this.at);
     const steps = this.held.map(one => countText(this.run.steps[one] + 1)).join(", ");
     return this.tell(from !== frame && !atEnd ? `of this recording the steps ${steps} are stored` : "");
   }
 
+  layoutIn(shape) {
+    return this.walk ? this.walk.layouts[shape] : super.layoutIn(shape);
+  }
+
+  documentOf(layout) {
+    return { ...super.documentOf(layout), ...(this.walk && { own: undefined }) };
+  }
+
+  shown() {
+    return this.walk ? this.walk.shownAt(this.at, this.player.document, this.shape) : super.shown();
+  }
+
   /** Show a micro-step, by its number from 1. */
-  stand(at) {
-    const { walk, inner } = this, list = walk.listAt(at, this.shape), spots = list.filter(([kind]) => kind === "spot");
+  reach(at) {
+    const { walk, player } = this;
     this.at = at;
-    inner.overlay.ink.filmOf = name => this.pictures.listOf(name, this.frame, this.theme);
-    inner.quantity = walk.quantityAt(at);
-    inner.show({ ...walk.shownAt(at, inner.document, this.shape), followers });
-    whenLoaded(list.flatMap(record => (record[0] === "film" ? this.pictures.listOf(record[5], this.frame, this.theme) : [record])), () => inner.pace.ask());
-    placeSpots(this.spots, inner.document.size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
-    this.said.textContent = walk.told.said[at - 1];
+    player.quantity = walk.quantityAt(at);
+    player.selected = null; // the list marks the weight
+    this.paint();
+    const spots = player.frame.list.filter(([kind]) => kind === "spot");
+    placeSpots(part("spots"), player.document.size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
+    part("said").textContent = walk.told.said[at - 1];
     const other = this.walkAt(this.frame, !walk.told.alone);
     this.whoseButton.hidden = other === walk;
     this.whoseButton.textContent = walk.told.alone ? "whole batch" : "one sample";
     this.tell("");
   }
 
+  drawn() {
+    super.drawn();
+    this.fitButton.hidden = !this.player.view.turned;
+  }
+
   pressSpot(name, value) {
     this.stop();
-    if (name === "phase") this.stand(Math.min(this.walk.firstOf(value), this.walk.count));
+    if (name === "phase") this.reach(Math.min(this.walk.firstOf(value), this.walk.count));
     else if ((value === 0) === !this.walk.told.alone) this.other();
   }
 
@@ -150,15 +158,15 @@ export class OpenedPage extends Page {
   select(which) {
     if (!this.walk) return super.select(which);
     const found = typeof which === "number" ? this.walk.about(which, this.walk.phaseAt(this.at)) : null;
-    this.inner.selected = null; // the list marks it
-    return found === null ? undefined : this.stop() || this.stand(found);
+    this.player.selected = null; // the list marks it
+    return found === null ? undefined : this.stop() || this.reach(found);
   }
 
   /** Play the opened step, or pause it. */
   playInside() {
     if (this.timer) return this.stop();
-    if (this.at === this.walk.count) this.stand(1);
-    this.timer = setInterval(() => (this.at < this.walk.count ? this.stand(this.at + 1) : this.stop()), 1000 * READ_SECONDS);
+    if (this.at === this.walk.count) this.reach(1);
+    this.timer = setInterval(() => (this.at < this.walk.count ? this.reach(this.at + 1) : this.stop()), 1000 * READ_SECONDS);
     return drawSign(this.playButton, "pause");
   }
 
@@ -169,49 +177,24 @@ export class OpenedPage extends Page {
     super.stop();
   }
 
-  // ---- the picture
-
-  /** Choose the lying or the standing picture, as large as there is room. */
-  lay() {
-    const room = this.stage.parentElement, [wide, high] = [room.clientWidth, room.clientHeight], shape = Number(high > wide), layout = this.walk.layouts[shape];
-    if (this.layout !== layout) {
-      Object.assign(this, { shape, layout });
-      this.inner?.dispose();
-      const document = { ...this.run.document, ...layout, whole: true, own: undefined };
-      this.inner = new Player(this.stage, document, { theme: this.theme, legends: "none" });
-      this.inner.on("select", which => this.select(which));
-      this.inner.on("drawn", () => (this.fitButton.hidden = !this.inner?.view.turned));
-      if (this.at) this.stand(Math.min(this.at, this.walk.count));
-    }
-    const { size } = this.inner.document, scale = Math.min(wide / size[0], high / size[1]);
-    for (const box of [this.stage, this.spots]) Object.assign(box.style, { width: `${size[0] * scale}px`, height: `${size[1] * scale}px` });
-  }
-
-  place() {
-    if (!this.walk) super.place(); // its cubes are hidden then
-  }
-
   go(frame) {
     if (this.walk) {
       this.stop();
-      this.inner.dispose();
-      Object.assign(this, { walk: null, at: 0, inner: null, layout: null });
+      Object.assign(this, { walk: null, at: 0 });
       part("app").classList.remove("inside");
-      part("inside").hidden = true;
-      this.place();
+      part("inner").hidden = true;
+      part("spots").replaceChildren();
+      part("said").textContent = "";
+      this.lay();
+      if (this.pose) this.player.pose = this.pose;
+      this.tell("");
     }
     super.go(frame);
   }
 
-  light(theme) {
-    super.light(theme);
-    if (this.inner) this.inner.theme = theme;
-  }
-
   paper(flat) {
-    if (!this.walk) return super.paper(flat);
-    this.inner.draw();
-    if (flat) this.inner.flatten();
+    if (!this.walk || flat) return super.paper(flat);
+    return this.player.draw();
   }
 
   /** Apply a micro-step in the address: `#frame=20&micro=32`, with `&whole=1` for the whole batch. */
@@ -221,7 +204,7 @@ export class OpenedPage extends Page {
     this.stop();
     this.alone = wanted.get("whole") !== "1";
     this.enter(nearestOf(this.held, this.frame), false);
-    if (this.walk) this.stand(Math.min(at, this.walk.count));
+    if (this.walk) this.reach(Math.min(at, this.walk.count));
     return true;
   }
 }

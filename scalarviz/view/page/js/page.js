@@ -1,8 +1,9 @@
-// The page of a recorded run: its pointer, keys and clock. The player draws the cubes.
+// The page of a recorded run: its pointer, keys and clock. The picture is the window's, lying or standing.
 
 import { NumberCard, NumberTable } from "./card.js";
-import { element, putUnder } from "./ink.js";
-import { countText, lossText, rateText } from "./numbers.js";
+import { putUnder } from "./ink.js";
+import { whenLoaded } from "./list.js";
+import { countText, lossText } from "./numbers.js";
 import { PanelPictures } from "./panels.js";
 import { Player } from "./player.js";
 import { RECORDED, readRun } from "./recorded.js";
@@ -17,13 +18,14 @@ export const pageExtras = [];
 
 export class Page {
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null });
+    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null });
+    Object.assign(this, { player: null, layout: null, shape: 0 });
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
-    this.place();
     this.make();
-    new ResizeObserver(() => this.place()).observe(part("cubes"));
+    this.lay();
+    new ResizeObserver(() => this.lay()).observe(part("room"));
     document.addEventListener("keydown", event => this.press(event));
     for (const name of ["beforeprint", "afterprint"]) window.addEventListener(name, () => this.paper(name === "beforeprint"));
     for (const extra of pageExtras) extra(this);
@@ -32,55 +34,83 @@ export class Page {
   make() {
     const { run } = this;
     this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
-    this.pictures = new PanelPictures(part("pictures"), part("above"), run);
+    this.pictures = new PanelPictures(part("pictures"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
     this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
-    part("app").classList.toggle("alone", !this.pictures.beside && !run.head.letters);
-    this.makeControls();
-  }
-
-  makeControls() {
-    const { run } = this;
-    this.controls = makeButtons(part("buttons"), this);
+    this.controls = makeButtons(part("buttons"), part("speed"), this);
     this.quantities = makeQuantities(part("quantities"), this);
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
     const bits = run.about.bits ?? 16;
     const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: only certain digits are shown`;
     this.origin = part("about").textContent = run.about.line + rounded;
-    part("app").classList.toggle("choice", part("quantities").childElementCount > 0);
   }
 
-  /** The player for a wide or an upright page; turning a telephone replaces it. */
-  place() {
-    const cubes = part("cubes"), upright = cubes.clientWidth < this.widest * cubes.clientHeight;
-    if (this.player && this.upright === upright) return;
-    const old = this.player, wanted = upright ? this.run.upright : this.run.document;
-    this.upright = upright;
-    this.player = this.playerOf(cubes, wanted, { theme: this.theme, quantity: old?.quantity });
+  // ---- the picture
+
+  /** The layout of the picture in a shape: 0 lies, 1 stands. */
+  layoutIn(shape) {
+    const { shapes } = this.run.lists;
+    return shapes[Math.min(shape, shapes.length - 1)];
+  }
+
+  /** Choose the lying or the standing picture, as large as there is room. */
+  lay() {
+    const room = part("room"), [wide, high] = [room.clientWidth, room.clientHeight];
+    this.shape = Number(high > wide && this.run.lists.shapes.length > 1);
+    const layout = this.layoutIn(this.shape);
+    if (this.layout !== layout) this.stand(layout);
+    const { size, time } = this.layout, scale = Math.min(wide / size[0], high / size[1]);
+    const [left, top] = [(wide - scale * size[0]) / 2, (high - scale * size[1]) / 2];
+    const place = (box, [x, y, across, down]) => Object.assign(box.style, { left: `${left + scale * x}px`, top: `${top + scale * y}px`, width: `${scale * across}px`, height: `${scale * down}px` });
+    for (const box of [part("stage"), part("spots")]) place(box, [0, 0, ...size]);
+    part("bar").hidden = !time;
+    part("bar").style.setProperty("--type", scale);
+    if (time) place(part("bar"), time);
+  }
+
+  /** Begin with another layout. */
+  stand(layout) {
+    const old = this.player;
+    this.layout = layout;
+    this.player = this.playerOf(part("stage"), this.documentOf(layout), { theme: this.theme, quantity: this.quantity });
+    this.player.overlay.ink.filmOf = name => this.pictures.listOf(name, this.frame, this.theme);
     this.player.on("select", which => this.select(which));
     this.player.on("drawn", () => this.drawn());
     if (!old) return;
     this.player.selected = old.selected;
     old.dispose();
-    this.go(this.frame);
+    this.paint();
+  }
+
+  documentOf(layout) {
+    return { ...this.run.document, ...layout };
   }
 
   playerOf(root, document, options) {
-    return new Player(root, document, { ...options, legends: this.run.head.letters ? "none" : "all" });
-  }
-
-  /** The width of the upright layout as a share of its height. */
-  get widest() {
-    return 1.2;
+    return new Player(root, document, options);
   }
 
   get look() {
     return this.run.document.themes[this.theme];
   }
 
+  /** The frame for the player, with its list. */
+  shown() {
+    const { run, frame, quantity, shape, player } = this;
+    return { ...run.shown(frame, player.document), list: run.listAt(frame, quantity, shape), stepOf: name => this.pictures.stepAt(name, frame) };
+  }
+
+  /** Show the current frame, and again once its pictures are loaded. */
+  paint() {
+    const { player } = this, shown = this.shown();
+    player.show(shown);
+    const records = shown.list.flatMap(record => (record[0] === "film" ? this.pictures.listOf(record[5], this.frame, this.theme) : [record]));
+    whenLoaded(records, () => player.disposed || player.pace.ask());
+  }
+
   /** The functions of the page's actions by name. */
   actionsOf() {
-    const show = (...names) => () => this.show(names[(names.indexOf(this.player.quantity) + 1) % names.length]);
+    const show = (...names) => () => this.show(names[(names.indexOf(this.quantity) + 1) % names.length]);
     return {
       toggle_run: () => (this.playing ? this.stop() : this.play()),
       step: by => this.stop() || this.go(this.frame + by),
@@ -105,7 +135,7 @@ export class Page {
 
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
-    this.player.show(this.shown());
+    this.paint();
     this.late = this.playing; // while playing, words wait for the cubes, so that both show one step
     if (!this.late) this.write();
   }
@@ -123,12 +153,6 @@ export class Page {
     if (!this.late || this.player.outdated) return;
     this.late = false;
     this.write();
-  }
-
-  /** The frame for the player, with the drawings that an extra puts over its cubes. */
-  shown() {
-    const shown = { ...this.run.shown(this.frame), ...(this.above && { above: this.above }) };
-    return window.matchMedia("(max-width: 919px)").matches ? { ...shown, formulas: null } : shown; // they are below the cubes
   }
 
   /** Play; from the last frame, start at the first. */
@@ -164,7 +188,8 @@ export class Page {
 
   show(quantity) {
     if (!this.run.has(quantity)) return;
-    this.player.quantity = quantity;
+    this.quantity = this.player.quantity = quantity;
+    this.paint();
     this.write();
   }
 
@@ -209,25 +234,17 @@ export class Page {
     return open.length > 0;
   }
 
-  parts() {
-    return this.run.saidOf(this.frame).parts;
-  }
-
   write() {
-    const { run, frame, look, player } = this, last = run.steps[run.frames - 1];
+    const { run, frame, look } = this, last = run.steps[run.frames - 1], recorded = RECORDED.find(name => this.quantity.includes(name));
     part("step").textContent = countText(run.steps[frame]);
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
     part("loss").textContent = lossText(run.loss[frame]);
-    part("summed").textContent = run.about.of;
-    const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
-    part("rate").replaceChildren(...[...rate, ...this.parts()].map(words => element("span", "", words)));
-    part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
-    part("formulas").textContent = (run.head.formulas?.[frame]?.[2] ?? []).join("\n");
+    part("shows").textContent = run.document.quantities.find(one => one.name === this.quantity).words;
     this.bar.show(frame, look);
-    this.pictures.show(frame, this.theme);
-    this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
-    this.table.show(frame, RECORDED.find(name => player.quantity.includes(name)));
-    this.quantities.show(player.quantity);
+    this.pictures.show(frame, this.theme, this.player.frame.list);
+    this.card.show(frame, recorded, look);
+    this.table.show(frame, recorded);
+    this.quantities.show(this.quantity);
   }
 
   // ---- input
@@ -265,8 +282,9 @@ export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
   part("still").hidden = true;
   try {
-    const page = window.scalarviz = new Kind(run), there = page.follow(hash);
-    if (!there) page.go(run.frames - 1);
+    const page = window.scalarviz = new Kind(run);
+    page.go(run.frames - 1);
+    const there = page.follow(hash);
     page.player.draw();
     if (!there && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) page.play();
   } catch (error) {

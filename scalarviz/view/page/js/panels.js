@@ -37,23 +37,21 @@ export class Listing {
   }
 }
 
-const COLUMN = 320; // pixels: a wider panel stands above the cubes, on a telephone below all
+const COLUMN = 320; // pixels of the window's column
 
 /** Lists of a panel at some steps; between two steps the earlier list is shown, with its step. */
 export class PanelPictures {
   /** A panel has `steps`, `lists` (the first one, then changes), and `other`, the changes to the other theme. */
-  constructor(column, above, run) {
-    const upright = window.matchMedia("(max-width: 919px)").matches;
-    Object.assign(this, { run, beside: false }); // whether some are beside the cubes
+  constructor(root, run) {
+    this.run = run;
     this.shown = run.pictures.map(panel => {
       let last = null;
       const { steps } = panel, lists = panel.lists.map(changes => (last = changedList(last, changes)));
       const others = panel.other.map((changes, k) => changedList(lists[k], changes));
-      const wide = lists[0][0][3] > COLUMN, root = wide && !upright ? above : column;
-      this.beside ||= root === column;
+      const wide = lists[0][0][3] > COLUMN;
       const figure = root.appendChild(element("figure", wide ? "panel wide" : "panel")), canvas = figure.appendChild(element("canvas"));
-      const listing = new Listing(canvas, run.document.words.advances), caption = figure.appendChild(element("figcaption"));
-      return { name: panel.name, steps, looks: [lists, others], listing, caption };
+      const listing = new Listing(canvas, run.document.advances), caption = figure.appendChild(element("figcaption"));
+      return { name: panel.name, steps, looks: [lists, others], figure, listing, caption };
     });
   }
 
@@ -70,9 +68,18 @@ export class PanelPictures {
     return { lists: looks[Number(theme !== this.run.document.theme)], place: Math.max(steps.findLastIndex(step => step <= known), 0) };
   }
 
-  show(frame, theme) {
-    const now = this.run.steps[frame];
+  /** Return the step of a panel's list at a frame. */
+  stepAt(name, frame) {
+    const one = this.shown.find(panel => panel.name === name);
+    return one && one.steps[this.#at(one, frame, "").place];
+  }
+
+  /** Show the panels that the picture with this list has no room for. */
+  show(frame, theme, picture) {
+    const now = this.run.steps[frame], there = new Set(picture.filter(([kind]) => kind === "film").map(film => film[5]));
     for (const one of this.shown) {
+      one.figure.hidden = there.has(one.name);
+      if (one.figure.hidden) continue;
       const { lists, place } = this.#at(one, frame, theme), step = one.steps[place];
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;

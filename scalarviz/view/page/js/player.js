@@ -12,8 +12,7 @@ import { Viewpoint } from "./viewpoint.js";
  * after a change (the newest state only), and pauses in a hidden tab.
  */
 export class Player extends Stage {
-  /** `legends` ("all" or "none") says whether legends and formulas are drawn below the cubes. */
-  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight" } = {}) {
     super(root, density);
     if (getComputedStyle(root).position === "static") root.style.position = "relative";
     Object.assign(this, { document, frame: null, look: theme, listeners: new Map() });
@@ -23,7 +22,7 @@ export class Player extends Stage {
     this.shown = new Shown(document);
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
-    this.overlay = new Overlay(this.above, document, this.view, this.shown, legends);
+    this.overlay = new Overlay(this.above, document, this.view, this.shown);
     this.#begin();
     this.pointers = new Pointers(this.box, this.#hands());
     this.sizes = new ResizeObserver(() => this.#resized());
@@ -57,8 +56,8 @@ export class Player extends Stage {
   /**
    * Show a frame at the next animation frame; the newest wins, none is queued.
    *
-   * `texels` by quantity are those of `texels_of`, `errors` the largest error of each, `rows` by stage.
-   * `whole` are other numbers for the range, `tip` the lines beside the pointer.
+   * `texels` by quantity are those of `texels_of`, `errors` the largest error of each, `rows` by stage, `list` the
+   * display list. `whole` are other numbers for the range, `tip` the lines beside the pointer.
    */
   show(frame) {
     this.frame = frame;
@@ -203,11 +202,11 @@ export class Player extends Stage {
     if (!this.disposed && !this.lost) this.#draw(this.pace.density(width * height * type * type));
   }
 
-  // Draw cubes and words with this many device pixels per CSS pixel; nothing of the scene below its foot.
+  // Draw cubes and words with this many device pixels per CSS pixel; moved cubes end at the scene's edges.
   #draw(fineness) {
-    const { view: { width, height, type, camera }, overlay, frame } = this, { foot } = overlay;
+    const { view: { width, height, type, camera, turned }, overlay, frame } = this, theme = this.document.themes[this.look];
     this.#takeOver();
-    const whole = [0, 0, width + 1, foot < height ? foot : height + 1], window = frame?.list && this.view.turned ? this.document.scene : whole, theme = this.document.themes[this.look];
+    const window = turned ? this.document.scene : [0, 0, width + 1, height + 1];
     overlay.density = this.drawCubes([width * type, height * type], fineness, theme, camera, window, { empty: !frame, past: frame?.past });
     this.fresh = fineness;
     this.#write();
@@ -217,8 +216,7 @@ export class Player extends Stage {
   // Draw the words over the cubes.
   #write() {
     this.#point();
-    const detailed = this.cubes.detailed(this.view.camera, this.overlay.density);
-    this.overlay.draw(this.frame, this.document.themes[this.look], this.tables, this, detailed);
+    this.overlay.draw(this.frame, this.document.themes[this.look], this.tables, this);
   }
 
   // Apply custom looks.

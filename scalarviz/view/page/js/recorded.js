@@ -1,6 +1,7 @@
 // A recorded run, unpacked: the data of each frame, in the form that the player takes.
 
 import { countText, sureText } from "./numbers.js";
+import { PageLists } from "./lists.js";
 import { missingIn } from "./quantity.js";
 import { nameAt } from "./tip.js";
 import { bytesOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
@@ -23,28 +24,21 @@ export async function readRun(textOf) {
   }
   const beside = textOf("rows") === null ? null : await unpackTable(JSON.parse(textOf("rows")));
   const marks = head.flags && { ...head.flags, bytes: await inflated(bytesOf(head.flags.data)) };
-  return new RecordedRun(head, tables, marks, beside);
+  const lists = new PageLists(JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("lists"))))));
+  return new RecordedRun(head, tables, marks, beside, lists);
 }
 
 /** A recording: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
    * `tables` are numbers by quantity, `marks` the bits of each texel (or one frame for all), `beside` rows that are
-   * not cubes. In the head, `upright` has the differences of the upright layout, `sample` the loss of the probe sample,
-   * `whole` the loss of all samples.
+   * not cubes, `lists` the pictures. In the head, `sample` has the loss of the probe sample.
    */
-  constructor(head, tables, marks, beside) {
-    Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity, frames: head.steps.length });
-    for (const name of ["document", "steps", "bars", "edits", "named", "about", "said", "pictures", "keys"]) this[name] = head[name];
+  constructor(head, tables, marks, beside, lists) {
+    Object.assign(this, { head, tables, marks, beside, lists, until: head.until ?? Infinity, frames: head.steps.length });
+    for (const name of ["document", "steps", "bars", "edits", "named", "about", "pictures", "keys"]) this[name] = head[name];
     for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and infinities are texts
-    this.upright = { ...head.document, ...head.upright };
     this.rows = []; // rows of activations in the table of all numbers
-  }
-
-  /** The words about a frame: `parts` about its training, and the samples of its gradients and updates. */
-  saidOf(frame) {
-    const [parts, ...about] = this.said.texts[this.said.at[frame] ?? 0];
-    return { parts, about };
   }
 
   get exact() {
@@ -57,14 +51,35 @@ export class RecordedRun {
     return parts.every(part => Object.hasOwn(this.tables, part));
   }
 
-  shown(frame) {
+  /** Return the numbers of a frame for the cubes of a layout, whose rows may be other ones than those of the tables. */
+  shown(frame, layout = this.document) {
     const entries = Object.entries(this.tables);
     return {
-      texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
-      errors: Object.fromEntries(entries.map(([name, table]) => [name, table.errors])), flags: this.flagsAt(frame), step: this.steps[frame],
-      loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame), rowErrors: this.rowErrors, about: this.saidOf(frame).about,
-      formulas: this.head.formulas?.[frame] ?? null, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
+      texels: Object.fromEntries(entries.map(([name, table]) => [name, this.#moved(rowOf(table, frame), layout)])),
+      errors: Object.fromEntries(entries.map(([name, { errors }]) => [name, errors && this.#moved(errors, layout)])),
+      flags: this.#moved(this.flagsAt(frame), layout), step: this.steps[frame], loss: this.loss[frame],
+      rows: this.rowsAt(frame), rowErrors: this.rowErrors, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
+      past: frame < this.frames - 1,
     };
+  }
+
+  // Return numbers by the texels of another layout.
+  #moved(numbers, { plates, texels, parameters }) {
+    const rows = (all) => all.filter(({ kind }) => kind === "activation"), here = rows(this.document.plates), there = rows(plates);
+    const same = (one, k) => one.name === here[k]?.name && one.texel === here[k].texel;
+    if (numbers.length <= parameters || (here.length === there.length && there.every(same))) return numbers;
+    const found = new numbers.constructor(texels);
+    found.set(numbers.subarray(0, parameters));
+    for (const { name, texel, size } of there) {
+      const own = here.find(one => one.name === name);
+      if (own) found.set(numbers.subarray(own.texel, own.texel + size), texel);
+    }
+    return found;
+  }
+
+  /** Return the display list of a frame. */
+  listAt(frame, quantity, shape) {
+    return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape);
   }
 
   /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */

@@ -31,7 +31,7 @@ export class TimeBar {
    */
   constructor(root, run, go) {
     Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false, onRing: null });
-    this.ink = new Ink(root.appendChild(document.createElement("canvas")), run.document.words.advances);
+    this.ink = new Ink(root.appendChild(document.createElement("canvas")), run.document.advances);
     this.label = root.appendChild(element("div", "label"));
     this.label.hidden = true;
     root.setAttribute("role", "slider");
@@ -158,7 +158,8 @@ export class TimeBar {
       }
       const part = { before: [0, here], after: [here, wide] }[name] ?? [0, wide];
       ink.within(part[0], 0, part[1] - part[0], high, () => {
-        for (const record of list) paint(ink, name === "flag" && record[0] === "text" ? record.with(3, countText(step)) : record, move);
+        ink.moment = { textOf: () => countText(step), inkOf: colour => colour }; // the only number is the step
+        for (const record of list) paint(ink, record, move);
       });
     }
   }

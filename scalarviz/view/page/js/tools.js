@@ -31,8 +31,8 @@ export function drawSign(button, name) {
   button.replaceChildren(picture);
 }
 
-/** Create the buttons beside the time bar and the menu of speeds; return the function that shows their state. */
-export function makeButtons(root, page) {
+/** Create the buttons of time, and the menu of speeds in `aside`; return the function that shows their state. */
+export function makeButtons(root, aside, page) {
   let middle = null;
   for (const name of ["first", "back", "toggle_run", "step", "newest"]) {
     const button = root.appendChild(actionButton(page, name, ""));
@@ -40,7 +40,7 @@ export function makeButtons(root, page) {
     drawSign(button, name === "toggle_run" ? "play" : name);
     if (name === "toggle_run") middle = button;
   }
-  const choice = root.appendChild(element("select"));
+  const choice = aside.appendChild(element("select"));
   choice.setAttribute("aria-label", "recorded steps a second");
   for (const speed of SPEEDS) {
     const option = choice.appendChild(element("option", "", `${speed}/s`));

@@ -4,7 +4,6 @@ import { slabCorners } from "./boxes.js";
 import { STEEPEST, between, cameraOf, project, shifted, sizeOf, turned, zoomed } from "./camera.js";
 import { convexHull } from "./outline.js";
 
-const SMALLEST_TYPE = 0.8;
 const GLIDE_SECONDS = 0.3; // for the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // share of the fitted size: the least size of the picture
 
@@ -22,53 +21,16 @@ export class Viewpoint {
     this.resize(...document.size);
   }
 
-  /**
-   * Set the canvas to this many CSS pixels. Everything here is in logical pixels: in a canvas of another size the whole
-   * picture is larger or smaller, as long as its words are readable.
-   */
+  /** Set the canvas to this many CSS pixels, of the shape of the document: a larger one enlarges the whole picture. */
   resize(width, height) {
-    const [wide, high] = this.document.size;
-    this.type = Math.max(this.document.whole ? 0 : SMALLEST_TYPE, Math.min(width / wide, height / high));
-    [this.width, this.height] = [Math.max(1, width) / this.type, Math.max(1, height) / this.type];
+    [this.width, this.height] = this.document.size;
+    this.type = Math.max(1e-3, Math.min(width / this.width, height / this.height));
     this.seen = null;
-    const [x, y, across, down] = this.document.scene;
-    const strip = this.height * 0.7 >= 132; // legends take at most the available room
-    const below = strip ? high - y - down : Math.min(8, 0.1 * this.height);
-    const aside = wide - x - across;
-    this.box = [x, y, Math.max(this.width - x - aside, 1), Math.max(this.height - y - below, 1)];
-    this.strip = strip ? [24, this.height - 84, Math.max(this.width - 48, 1), 76] : null;
-    this.fitted = Math.min(this.box[2] / across, this.box[3] / down);
-  }
-
-  /** Whether this is another view than that of the document's layout, or another size. */
-  get moved() {
-    const resized = Math.abs(this.fitted - 1) > 1e-9 || this.width !== this.document.size[0] || this.height !== this.document.size[1];
-    return resized || this.turned;
   }
 
   /** Whether the camera was moved. */
   get turned() {
     return JSON.stringify(this.pose) !== JSON.stringify(this.home);
-  }
-
-  // Return the middle of the scene, in the document and in the canvas.
-  #middles() {
-    return [this.document.scene, this.box].map(([x, y, wide, high]) => [x + wide / 2, y + high / 2]);
-  }
-
-  toCanvas(at) {
-    const [there, here] = this.#middles();
-    return at.map((x, k) => here[k] + (x - there[k]) * this.fitted);
-  }
-
-  toDocument(at) {
-    const [there, here] = this.#middles();
-    return at.map((x, k) => there[k] + (x - here[k]) / this.fitted);
-  }
-
-  /** The camera of the document's layout, in its own pixels. */
-  get listed() {
-    return cameraOf(this.home, this.document.size, this.points);
   }
 
   /** The camera, in logical pixels; the same object while nothing moves. */
@@ -93,14 +55,13 @@ export class Viewpoint {
   // The same by the user: a part of the picture always stays in the middle of its place.
   #move(pose) {
     this.glide = null;
-    const [x, y, wide, high] = this.box;
+    const [x, y, wide, high] = this.document.scene;
     const shift = wayBack(this.#cameraOf(pose), this.slabs, [x, y, x + wide, y + high]);
-    this.#go(shift.some((along) => along !== 0) ? shifted(pose, ...shift.map((along) => along / this.fitted)) : pose);
+    this.#go(shift.some((along) => along !== 0) ? shifted(pose, ...shift) : pose);
   }
 
   #cameraOf(pose) {
-    const placed = { ...pose, scale: pose.scale * this.fitted, place: this.toCanvas(pose.place) };
-    return cameraOf(placed, [this.width, this.height], this.points);
+    return cameraOf(pose, this.document.size, this.points);
   }
 
   turn(dx, dy) {
@@ -108,7 +69,7 @@ export class Viewpoint {
   }
 
   shift(dx, dy) {
-    this.#move(shifted(this.pose, dx / this.fitted, dy / this.fitted));
+    this.#move(shifted(this.pose, dx, dy));
   }
 
   /** Enlarge around a point in logical pixels, at most until one cube fills its place. */
@@ -117,7 +78,7 @@ export class Viewpoint {
     const [now, fitted] = [sizeOf(this.pose), sizeOf(this.home)];
     const most = Math.max(2, Math.min(right - left, foot - top) / fitted);
     const wanted = Math.min(Math.max(now * factor, SMALLEST_SIZE * fitted), most * fitted);
-    this.#move(zoomed(this.pose, wanted / now, this.toDocument(at)));
+    this.#move(zoomed(this.pose, wanted / now, at));
   }
 
   /** Glide to the view that shows everything; at once if the user wants no motion. */

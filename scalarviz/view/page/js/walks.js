@@ -4,6 +4,7 @@
 import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
 import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightReach } from "./ranges.js";
+import { splicedList } from "./lists.js";
 import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
 /** Indices of the phases of a step. */
@@ -27,8 +28,7 @@ export class Walks {
   /** `table` has a row a walk: gradient, product, backward product and change (P each), rows of all stages, their deltas. */
   constructor(said, table, run) {
     Object.assign(this, { run });
-    const count = { next: 0 }; // of the records so far
-    this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, rowOf(table, k), run, count));
+    this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, rowOf(table, k), run));
     this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
   }
 
@@ -39,22 +39,9 @@ export class Walks {
   }
 }
 
-// Return a list of record numbers from the one before, as `spliced` in opened.py made it.
-function splicedList(before, steps, count) {
-  const found = [];
-  let end = 0;
-  for (const step of steps) {
-    if (!Array.isArray(step)) found.push(step ? step - 1 : count.next++);
-    else {
-      found.push(...before.slice(end + step[0], end + step[0] + step[1]));
-      end += step[0] + step[1];
-    }
-  }
-  return found;
-}
-
 export class RecordedWalk {
-  constructor(told, { layouts, plans, records, rows: lengths }, numbers, run, count) {
+  constructor(told, { plans, rows: lengths }, numbers, run) {
+    const { layouts, records, count } = run.lists;
     const shapes = told.layouts.length, before = told.layouts.map(() => []);
     Object.assign(this, { told, plan: plans[told.plan], layouts: told.layouts.map(number => layouts[number]), records, run, lengths, shapes });
     this.lists = told.lists.map((steps, k) => (before[k % shapes] = splicedList(before[k % shapes], steps, count)));

@@ -1,0 +1,96 @@
+// Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
+
+import { hexOf, inkOn } from "./inks.js";
+import { chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, shortText, sureChip, sureText } from "./numbers.js";
+import { MARK_BITS } from "./quantity.js";
+import { unitOf } from "./ranges.js";
+
+const BRIEF = 0.00995; // a smaller number has an exponent, even with little room
+const CUBE = "cube"; // colour of a number on a cube
+
+const MADE = {
+  count: countText,
+  loss: lossText,
+  delta: deltaText,
+  target: (value) => (Number.isNaN(value) ? "?" : chipText(value)),
+  tick: (value) => shortText(value, true),
+  "small tick": (value) => exponentText(value, 1, true),
+  decade: (value) => exponentText(value).replace("1.0e", "1e"),
+  "range \u00b1": (most) => (most ? `\u00b1${shortText(most)}` : "all 0"),
+  "range \u2264\u2009": (most) => (most ? `\u2264\u2009${shortText(most)}` : "all 0"),
+};
+
+/** Return a number as it is written on a cube or a chip, with its reliable digits only. */
+function figure(value, error, form, signed) {
+  if (form === "tenths") return value === 0 ? "0" : numberText(value, Math.abs(value) < 9.95 ? 1 : 0, signed);
+  const decades = form === "brief" ? Math.abs(value) < BRIEF : form === "decades" && Number.isFinite(value);
+  if (error > 0) return decades ? sureText(value, error) : sureChip(value, error, signed);
+  if (value === 0 && form !== "chip") return "0";
+  if (!decades) return chipText(value, signed);
+  return form === "brief" ? exponentText(value, 0, signed) : shortText(value, signed);
+}
+
+/** The numbers of one frame as a list shows them. */
+export class Moment {
+  /** `colourOf` returns the colour of a cube by plate and element; a frame has `steps` of recorded panels. */
+  constructor(shown, frame, colourOf) {
+    Object.assign(this, { shown, frame, colourOf });
+  }
+
+  // Return a number and its largest error; undefined if it is unknown.
+  #numberOf(name, index, form) {
+    const { shown, frame } = this, { document, quantity } = shown;
+    if (form.startsWith("range")) return [shown.extents[name], 0];
+    if (name === "tick") return [Math.sign(index) * shown.range.high * 10 ** (1 - Math.abs(index)) || 0, 0];
+    if (name === "step") return [frame.step, 0];
+    if (name === "run loss") return [frame.loss, 0];
+    if (name === "loss") return [frame.sample_loss ?? undefined, 0];
+    if (name === "target") return [document.target?.[index] ?? NaN, 0];
+    if (name.startsWith("step of ")) return [frame.stepOf?.(name.slice(8)), 0];
+    if (name === quantity.name) return [shown.numbers[index], errorOf(frame, name, index)];
+    const row = this.rowOf(name), plate = this.#plateOf(name, index);
+    return [row?.[index], plate ? errorOf(frame, "weight", plate.texel + index) : frame.rowErrors?.[name]?.[index] ?? 0];
+  }
+
+  rowOf(name) {
+    return name === "target" ? this.shown.document.target : this.shown.rowOf(this.frame, name);
+  }
+
+  #plateOf(name, index) {
+    const { plates } = this.shown.document, row = plates.find((one) => one.kind === "activation" && one.name === name);
+    return row ?? (name === this.shown.quantity.name ? plates.find((one) => one.start >= 0 && index >= one.start && index < one.start + one.size) : undefined);
+  }
+
+  /** Return the text of a number after its words; only the words if it is unknown, or if there is no room. */
+  textOf(name, index, form, before, within, wide) {
+    const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
+    if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013`;
+    const text = before + (MADE[bare]?.(value) ?? figure(value, error, bare, bare !== form));
+    return within && wide(text) > within ? before.trimEnd() : text;
+  }
+
+  /** Return the cube whose number a record shows: its plate and its element there; null if it is on none. */
+  cubeOf(name, index) {
+    const plate = this.#plateOf(name, index);
+    return plate ? { plate: this.shown.document.plates.indexOf(plate), element: plate.start >= 0 ? index - plate.start : index } : null;
+  }
+
+  /** Return the colour of a number: on a cube the readable one. */
+  inkOf(colour, name, index) {
+    const cube = colour === CUBE ? this.cubeOf(name, index) : null;
+    return cube ? inkOn(this.colourOf(cube.plate, cube.element)) : colour;
+  }
+
+  /** Return the colour that a row of three numbers is, or of one; null if it is unknown. */
+  swatchOf(name) {
+    const colour = [...(this.rowOf(name) ?? [])], parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
+    return !parts.length || !parts.every(Number.isFinite) ? null : hexOf(parts.map((part) => Math.min(Math.max(part, 0), 1)));
+  }
+
+  /** Return the places of the known weights on the scale of the legend, 0 to 1. */
+  get marks() {
+    const { numbers, flags, spans, range } = this.shown;
+    return spans.flatMap(([first, end]) => [...numbers.subarray(first, end)].filter((value, k) => Number.isFinite(value) && !(flags[first + k] & MARK_BITS.missing)))
+      .map((value) => Math.min(Math.max(unitOf(range, value), 0), 1));
+  }
+}
