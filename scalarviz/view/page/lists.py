@@ -108,15 +108,19 @@ def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
 
 
 class FrameLists:
-    """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound."""
+    """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound.
+
+    Without `captioned` there is no sentence about the sample's output, which is another one at each step.
+    """
 
     def __init__(
-        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES
-    ) -> None:
+        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES,
+        *, captioned: bool = True,
+    ) -> None:  # fmt: skip
         self._pool, self._quantities = pool, [*quantities]
         self._benches = [Workbench(subject, size, quantity=name) for size in shapes for name in quantities]
         for bench in self._benches:
-            bench.timed = True
+            bench.timed, bench.captioned = True, captioned
             bench.lay_out()
         self._lists = [PictureLists(bench, films=True, bound=True) for bench in self._benches]
         self._before: list[list[int]] = [[] for _ in self._benches]

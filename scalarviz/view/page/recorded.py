@@ -80,7 +80,7 @@ def html_of(
     added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
-    with_panels, pool = recorded_subject(source, pictures).after(last), Pool()
+    with_panels, pool = recorded_subject(source, pictures, curve=False).after(last), Pool()
     lists = FrameLists(with_panels, shows_of(quantities), pool)
     document = document_of(subject, lists.layout, look, own.looks)
 

@@ -367,12 +367,17 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, story=story)
 
 
-def recorded_subject(source: RecordedSource, pictures: Sequence[PanelPicture] | None = None) -> Subject:
-    """Return the subject of a recording, with the recorded probe sample, and `pictures` in place of the file's."""
+def recorded_subject(
+    source: RecordedSource, pictures: Sequence[PanelPicture] | None = None, *, curve: bool = True
+) -> Subject:
+    """Return the subject of a recording, with the recorded probe sample, and `pictures` in place of the file's.
+
+    `curve`: the curve of the losses is one of its panels.
+    """
     about, probe = source.record.about, source.probe
     given = None if probe is None else probe.copy()
     recorded = _recorded_panels(source.record.pictures if pictures is None else pictures)
-    panels = (*recorded, LossCurve() if about.optimizer else LOOP_CURVE)
+    panels = (*recorded, *([LossCurve() if about.optimizer else LOOP_CURVE] if curve else ()))
     rest, story = (about.plan, about.whole_loss), (about.headline, about.sentence)
     return Subject(source, probe, recorded_sample(source), panels, given, *rest, story=story)
 

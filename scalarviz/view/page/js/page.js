@@ -59,7 +59,7 @@ export class Page {
     this.shape = Number(high > wide && this.run.lists.shapes.length > 1);
     const layout = this.layoutIn(this.shape);
     if (this.layout !== layout) this.stand(layout);
-    const { size, time } = this.layout, scale = Math.min(wide / size[0], high / size[1]);
+    const { size, time } = this.player.document, scale = Math.min(wide / size[0], high / size[1]);
     const [left, top] = [(wide - scale * size[0]) / 2, (high - scale * size[1]) / 2];
     const place = (box, [x, y, across, down]) => Object.assign(box.style, { left: `${left + scale * x}px`, top: `${top + scale * y}px`, width: `${scale * across}px`, height: `${scale * down}px` });
     for (const box of [part("stage"), part("spots")]) place(box, [0, 0, ...size]);
