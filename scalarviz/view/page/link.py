@@ -59,7 +59,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
     source, _, last = at_the_end(record)
-    subject = recorded_subject(source, (), curve=False).after(last)  # a link has no pictures of panels
+    subject = recorded_subject(source, (), ()).after(last)  # a link has no pictures of panels
     document = document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE], captioned=False).layout, look)
     own = _differing_parts(document, _base())
     if own.keys() - set(OF_A_RUN):

@@ -320,7 +320,8 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
         for part in read:
             part.copied = self.panel.title, place
-        said = Bound(f"{OF_A_PANEL}{self.panel.title}", form="count", before=f"{self.panel.title}, as recorded at step ")
+        title = self.panel.title
+        said = Bound(f"{OF_A_PANEL}{title}", form="count", before=f"{title}, as recorded at step ")
         ink, down = theme.text2 if picture.step != moment.step else theme.text3, y + place[3] - 2 * AIR + 16
         if measure(said.text(picture.step), LABEL) <= width:
             sketch.number(x, down, picture.step, said, LABEL, ink, bold=False, anchor="left")

@@ -368,16 +368,17 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 
 
 def recorded_subject(
-    source: RecordedSource, pictures: Sequence[PanelPicture] | None = None, *, curve: bool = True
+    source: RecordedSource, pictures: Sequence[PanelPicture] | None = None, more: Sequence[Panel] | None = None
 ) -> Subject:
     """Return the subject of a recording, with the recorded probe sample, and `pictures` in place of the file's.
 
-    `curve`: the curve of the losses is one of its panels.
+    `more` are panels after them; default: the curve of the losses.
     """
     about, probe = source.record.about, source.probe
     given = None if probe is None else probe.copy()
     recorded = _recorded_panels(source.record.pictures if pictures is None else pictures)
-    panels = (*recorded, *([LossCurve() if about.optimizer else LOOP_CURVE] if curve else ()))
+    curve = (LossCurve() if about.optimizer else LOOP_CURVE,)
+    panels = (*recorded, *(curve if more is None else more))
     rest, story = (about.plan, about.whole_loss), (about.headline, about.sentence)
     return Subject(source, probe, recorded_sample(source), panels, given, *rest, story=story)
 

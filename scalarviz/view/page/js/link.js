@@ -59,8 +59,8 @@ const isRecord = record => isList(record, 20) && record.flat(3).length <= 4000 &
 
 // The lists of the frames: records, and how each list follows from the one before.
 const isChange = step => (Array.isArray(step) ? step.length === 2 && step.every(one => isCount(one, MOST_RECORDS)) : isCount(step, MOST_RECORDS));
-const isLists = ({ quantities, lists, shapes, records }, frames) => isList(quantities, 1) && quantities[0] === "weight" && isList(shapes, 1) && shapes[0] === 0 &&
-  isList(lists, frames) && lists.length === frames && lists.every(list => isList(list, MOST_RECORDS) && list.every(isChange)) &&
+const isLists = ({ quantities, choices, lists, shapes, records }, frames) => isList(quantities, 1) && quantities[0] === "weight" && choices === 1 && isList(shapes, 1) && shapes[0] === 0 &&
+  isList(lists, 2 * frames) && lists.length === 2 * frames && lists.every(list => isList(list, MOST_RECORDS) && list.every(isChange)) &&
   isList(records, MOST_RECORDS) && records.every(isDrawn);
 
 const isDrawn = record => isRecord(record) && DRAWN[record[0]]?.test(record.slice(1).map(formOf).join("")) && (record[0] !== "area" || record[1].length > 1);
@@ -69,7 +69,7 @@ const isDrawn = record => isRecord(record) && DRAWN[record[0]]?.test(record.slic
 const formOf = part => (Number.isFinite(part) ? "n" : isList(part, 4000) && part.every(Number.isFinite) ? "l" : typeof part === "string" ? "t" : part === null ? "o" : "?");
 const DRAWN = Object.assign(Object.create(null), {
   text: /^nntntnt$/, number: /^nnntnttnttn$/, rect: /^nnnn[to]{2}nnn$/, swatch: /^nnnnt[to]nn$/, marks: /^nnnntn$/, lines: /^ltn$/, strokes: /^ltn$/,
-  path: /^ltn$/, polygon: /^l[to]$/, area: /^lnt$/, clip: /^nnnn$/, image: /^nnnntn$/,
+  path: /^ltn$/, beside: /^$/, polygon: /^l[to]$/, area: /^lnt$/, clip: /^nnnn$/, image: /^nnnntn$/,
 });
 
 // The time bar: layers of records, and the changes of each from one step to another.
