@@ -14,6 +14,7 @@ from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, flags_of, layout_of, texels_of
 from scalarviz.view.page.lists import PARTS, PictureLists
+from scalarviz.view.panels.drawer import newest_beyond
 from scalarviz.view.workbench import Workbench
 
 SIZE = (640, 400)
@@ -93,12 +94,12 @@ class Pages:
         return self.document
 
     def show(self, frame, quantities=("weight", "gradient", "update"), **more):
-        """Show a frame; what is there `more` replaces what a page would get."""
+        """Show a frame; `more` replaces what a page would get."""
         self.frame, self.quantities = frame, quantities
         self.bench.update(frame)
         told = sent(frame, self.document, quantities)
         told |= {"loss": self.subject.loss(frame), "sample_loss": self.subject.probe_loss(frame),
-                 "list": flat(self.lists)} | more  # fmt: skip
+                 "past": newest_beyond(frame) > 0, "list": flat(self.lists)} | more  # fmt: skip
         self.page.evaluate("(frame) => player.show(received(frame))", told)
 
     def set(self, **attributes):

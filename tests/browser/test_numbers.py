@@ -120,8 +120,8 @@ ON_CUBES = [f"{sign}{form}" for sign in ("", "signed ") for form in ("chip", "cu
 def test_no_digit_on_a_cube_is_unsure_and_none_needs_more_room_than_the_windows(ask):
     """At least an exponent has room, as 3e4 has in the window."""
     rng = np.random.default_rng(4)
-    cases = [one for most in (32_766, 2_045)
-             for one in rounded(rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-5, 6, (60, 40)), most=most)]  # fmt: skip
+    tables = [rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-5, 6, (60, 40)) for _ in range(2)]
+    cases = [one for table, most in zip(tables, (32_766, 2_045), strict=True) for one in rounded(table, most=most)]
     found = ask("bound.js", f"""([forms, cases, errors]) => {{ {MOMENT}
         return forms.map(form => textsOf(form, cases, errors)); }}""",
                 [ON_CUBES, [repr(number) for number, *_ in cases], [error for _, error, _ in cases]])  # fmt: skip
