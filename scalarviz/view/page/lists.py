@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Any
 
 from ...run.core.frame import Frame
@@ -48,9 +49,10 @@ class PictureLists:
         key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
         before, records = self._known.get(name, (None, []))
         if before != key:
-            copied = dict.fromkeys(one.copied for one in now if one.copied is not None and self._films)
-            own = [one for one in now if one.copied is None or not self._films]
-            records = [["film", *short(place), title] for title, place in copied] + self._listed.records(own)
+            records = []
+            for copied, some in groupby(now, lambda one: one.copied if self._films else None):
+                film = [] if copied is None else [["film", *short(copied[1]), copied[0]]]
+                records += film or self._listed.records([*some])
             self._known[name] = key, records
         return records
 

@@ -410,13 +410,19 @@ def pair_subject(pair: RecordedPair) -> Subject:
     return Subject(pair, sample=Sample(inputs, outputs, sheet=a.sheet and b.sheet), both=both)
 
 
+WIDEST = 320
+"""Most pixels of a picture in the column; a wider one stands above the cubes, as its panel did."""
+
+
 def _recorded_panels(pictures: Sequence[PanelPicture]) -> Iterator[RecordedPictures]:
     """Yield the recorded pictures of the scene's panels, in its order."""
     found: dict[str, list[PanelPicture]] = {}
     for picture in pictures:
         found.setdefault(picture.panel, []).append(picture)
     for name, some in found.items():
-        yield RecordedPictures(name, tuple(sorted(some, key=lambda picture: picture.step)))
+        wide = max(picture.width for picture in some) > WIDEST
+        pictures = tuple(sorted(some, key=lambda picture: picture.step))
+        yield RecordedPictures(name, pictures, place="above" if wide else "column")
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
