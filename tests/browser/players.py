@@ -36,6 +36,18 @@ def said(page, name):
     return page.locator(f"#{name}").inner_text()
 
 
+def painted(page):
+    """The words that a page writes into its picture, one after the other."""
+    return page.evaluate("""() => {
+        const { player } = scalarviz, { ink } = player.overlay, found = [];
+        ink.text = (x, y, text) => text && found.push(text);
+        player.draw();
+        delete ink.text;
+        player.draw();
+        return found.join(" ");
+    }""")
+
+
 def scene(name, steps=3, **options):
     """A scene of the project some steps on, by the engine that starts at once."""
     module = importlib.import_module(f"scalarviz.scenes.{name}")

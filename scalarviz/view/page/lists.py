@@ -59,7 +59,7 @@ class PictureLists:
 
 # ---- The lists of a page.
 
-SHAPES = ((1120, 580), (390, 784))
+SHAPES = ((1200, 620), (390, 784))
 """Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
 
 
