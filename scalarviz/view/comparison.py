@@ -1,7 +1,8 @@
 """`ComparisonParts`: two recordings side by side, and their difference beside them.
 
 In a standing picture the three are below each other. All three columns share one layout and one camera, so a cube has
-the same place in each; pointing at it in one column points at it in all. The two recordings share a range, so a colour means the same number; the difference has its own.
+the same place in each; pointing at it in one column points at it in all. The two recordings share a range, so a colour
+means the same number; the difference has its own.
 :mod:`scalarviz.run.sources.recorded_pair` says which numbers are compared.
 """
 
@@ -318,7 +319,7 @@ _SMALL = 500.0  # logical pixels of a picture that is low
 class Columns:
     """The places of a comparison."""
 
-    boxes: tuple[Box, ...]  # of the columns, all of one size
+    boxes: tuple[Box, ...]  # of the columns, all of one size: the last ends with the picture, another below the next
     heads: tuple[Box, ...]  # of the heads
     legends: tuple[Box, ...]  # of the two and of the difference; empty without room
     scene: Box  # of the difference, which is the last
@@ -335,11 +336,12 @@ def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
         strip = (strip[0], strip[1] + strip[3] - STRIP, strip[2], STRIP)
         bottom = strip[1] - 8.0
     along = floor((bottom if standing else width) * places.scale / 3) / places.scale  # whole pixels: drawn alike
-    step, (wide, high) = ((0.0, along), (width, along)) if standing else ((along, 0.0), (along, height))
-    boxes = tuple((k * step[0], k * step[1], wide, high) for k in range(3))
+    across, down = (0.0, along) if standing else (along, 0.0)
+    boxes = tuple((k * across, k * down, width - 2 * across, height - 2 * down) for k in range(3))
+    wide = across or width
     head = (SMALL_HEAD if standing or height < _SMALL else HEAD) if shown else LETTER
     x, y, *_ = boxes[-1]
-    scene = (x, y + head, wide, max((y + high if standing else bottom) - y - head, 1.0))
+    scene = (x, y + head, wide, max((down or bottom) - head, 1.0))
     pad = min(float(MARGIN), 0.05 * wide)  # left and right of the text in a column
     heads = tuple((x + pad, y, wide - 2 * pad, head) for x, y, *_ in boxes)
     legends: tuple[Box, ...] = ()

@@ -42,6 +42,22 @@ class PictureLists:
         over = [self._records(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "over": [record for layer in over for record in layer]}
 
+    @property
+    def whole(self) -> list[Record]:
+        """The lists of all parts but the time bar, one after the other.
+
+        Of a comparison they are those of its sections, with a record ``["section"]`` between two of them.
+        """
+        compared = self._bench.compared
+        if compared is None:
+            parts = self.parts()
+            return [record for name in PARTS if name != "time" for record in parts[name]]
+        found = list[Record]()
+        for k, section in enumerate(compared.sections):
+            found += [["section"]] if k else []
+            found += self._records(f"section {k}", section)
+        return found
+
     def _records(self, name: str, sketches: Iterable[Sketch]) -> list[Record]:
         now = [*sketches]
         key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
@@ -123,17 +139,20 @@ class FrameLists:
         self._found: list[list[Any]] = []
 
     @property
+    def first(self) -> Workbench:
+        """The picture of the first quantity in the first shape."""
+        return self._benches[0]
+
+    @property
     def layout(self) -> dict[str, Any]:
         """The layout of the first shape."""
-        return layout_of(self._benches[0])
+        return layout_of(self.first)
 
     def add_frame(self, frame: Frame, words: str = "recording") -> None:
         """Write the picture of one more frame; `words` stand in the second line of its head."""
         for k, bench in enumerate(self._benches):
             bench.update(frame, words)
-            parts = self._lists[k].parts()
-            records = (record for name in PARTS if name != "time" for record in parts[name])
-            self._before[k], change = self._pool.spliced(self._before[k], records)
+            self._before[k], change = self._pool.spliced(self._before[k], self._lists[k].whole)
             self._found.append(change)
 
     def adding(self, frames: Iterable[Frame]) -> Iterator[Frame]:

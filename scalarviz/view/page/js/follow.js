@@ -11,7 +11,7 @@ const middleOf = ([kind, x, y, wide, high]) => (["text", "number", "clip", "spot
 
 /** Return a function from a record to the map of its points; null for records outside the scene, which keep their places. */
 export function followers(document, view) {
-  const [left, top, wide, high] = document.scene, { left: aside = 0 } = document, here = ([x, y]) => [x - aside, y], listed = cameraOf(document.pose, document.size, view.points);
+  const [left, top, wide, high] = document.scene, { left: aside = 0, top: down = 0 } = document, here = ([x, y]) => [x - aside, y - down], listed = cameraOf(document.pose, document.size, view.points);
   const planes = document.plates.map((plate) => planeOf(plate, listed));
   const move = (plane, at) => {
     const { origin, way } = rayAt(listed, at), along = dot3(plane.normal, way);
@@ -26,7 +26,7 @@ export function followers(document, view) {
     const plane = planes.reduce((best, one) => (away(one) < away(best) ? one : best));
     if (many) return (point) => move(plane, here(point));
     const there = move(plane, at);
-    return ([x, y]) => [x - aside + there[0] - at[0], y + there[1] - at[1]];
+    return ([x, y]) => [x - aside + there[0] - at[0], y - down + there[1] - at[1]];
   };
 }
 
