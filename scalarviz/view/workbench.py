@@ -95,6 +95,7 @@ class Workbench:
     apart = Apart()
     left_out: frozenset[str] = frozenset()
     timed = False  # whether there is a place for a time bar without the line of keys, as in a page
+    captioned = True  # whether a sentence tells what is wrong with the sample's output
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
     _staged: Places | None = None  # places in a film or a tile, instead of its own
@@ -538,7 +539,8 @@ class Workbench:
             sketches += self.strip.foot(self.places.legend, frame, marks, drawing.about)
         elif self.places.strip is not None and drawing.micro_step is None:
             selected, beside = self.selected if self.interaction.below(self.places) else None, self.story.beside
-            captions = self.subject.purpose if self.theme.presenter else "", caption_at_rest(self.subject, frame).text
+            said = caption_at_rest(self.subject, frame).text if self.captioned else ""
+            captions = self.subject.purpose if self.theme.presenter else "", said
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked(),
                                             caption=" ".join(filter(None, captions)))  # fmt: skip

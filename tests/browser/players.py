@@ -9,16 +9,13 @@ import io
 import numpy as np
 from PIL import Image
 
-from scalarviz.view.cube_view import hand_over
 from scalarviz.view.cubes.atlas import ALL_ALIKE
-from scalarviz.view.cubes.scale import ActivationScale, Coloring
-from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import get_theme, rgb
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.page.document import document_of, flags_of, laid_out, texels_of
-from scalarviz.view.screen.strip import written
-from scalarviz.view.shown.subject import Subject, subject_of
+from scalarviz.view.page.document import document_of, flags_of, layout_of, texels_of
+from scalarviz.view.page.lists import PARTS, PictureLists
+from scalarviz.view.panels.drawer import newest_beyond
+from scalarviz.view.workbench import Workbench
 
 SIZE = (640, 400)
 READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
@@ -73,50 +70,67 @@ RECEIVED = """() => {
     window.framed = (size) => { const root = document.createElement("div");
         root.style.cssText = `position: relative; width: ${size[0]}px; height: ${size[1]}px`;
         document.body.style.margin = 0; document.body.append(root); return root; };
-    window.written = []; const write = Ink.prototype.text;
-    Ink.prototype.text = function (x, y, text, size, colour, how = {}) {
-        if (text) written.push([text, x, y, size, how.end ?? "left", colour, Boolean(how.bold)]);
-        write.call(this, x, y, text, size, colour, how); };
 }"""
 
 
 class Pages:
-    """Players in one page, one after the other."""
+    """Players in one page, one after the other; each shows what a page shows, by the list of a workbench."""
 
     def __init__(self, scripts):
         self.page = scripts("player.js", "panels.js")
         self.page.evaluate(RECEIVED)
 
-    def play(self, subject, size=SIZE, *, density=1, **options):
+    def play(self, subject, size=SIZE, *, density=1, quantity="weight", **options):
         """A player in the place of the one before."""
-        self.document = document_of(subject, size)
-        self.subject = subject if isinstance(subject, Subject) else subject_of(subject)
+        self.bench = Workbench(subject, size, quantity=quantity)
+        self.subject, self.frame = self.bench.subject, None
+        self.lists = PictureLists(self.bench, bound=True)
+        self.document = document_of(self.subject, layout_of(self.bench))
         self.page.evaluate(
             """([given, size, options]) => { window.player?.dispose(); document.body.replaceChildren();
                 window.player = new Player(framed(size), given, options); }""",
-            [self.document, size, {"density": density, **options}],
+            [self.document, size, {"density": density, "quantity": quantity, **options}],
         )
         return self.document
 
     def show(self, frame, quantities=("weight", "gradient", "update"), **more):
-        told, single = sent(frame, self.document, quantities) | more, self.document["words"]["single"]
-        if single and single["room"]:
-            told["formulas"] = written(self.subject, frame, *single["room"])
+        """Show a frame; `more` replaces what a page would get."""
+        self.frame, self.quantities = frame, quantities
+        self.bench.update(frame)
+        told = sent(frame, self.document, quantities)
+        told |= {"loss": self.subject.loss(frame), "sample_loss": self.subject.probe_loss(frame),
+                 "past": newest_beyond(frame) > 0, "list": flat(self.lists)} | more  # fmt: skip
         self.page.evaluate("(frame) => player.show(received(frame))", told)
 
     def set(self, **attributes):
-        """What somebody sets at the player."""
+        """What somebody sets at the player; another quantity has another list."""
         self.page.evaluate("(given) => { Object.assign(player, given); }", attributes)
+        if "quantity" in attributes:
+            self.bench.set_look(quantity=attributes["quantity"])
+            self.show(self.frame, self.quantities)
 
     def pixels(self):
         return pixels_of(self.page.evaluate("() => { player.draw(); return player.canvas.toDataURL(); }"))
 
     def texts(self):
-        """What one drawing writes, without its cubes: words, place, size, end, colour, whether it is bold."""
-        return sorted(
-            self.page.evaluate("""() => { const { cubes } = player, { draw } = cubes;
-            written.length = 0; cubes.draw = () => {}; player.draw(); cubes.draw = draw; return written; }""")
-        )
+        """What one drawing writes: words, place, size, end, colour, whether it is bold."""
+        return sorted(self.page.evaluate(TEXTS))
+
+
+TEXTS = """() => {
+    const { ink } = player.overlay, found = [];
+    ink.text = (x, y, text, size, colour, how = {}) =>
+        text && found.push([text, x, y, size, how.end ?? "left", colour, Boolean(how.bold)]);
+    player.draw();
+    delete ink.text;
+    return found;
+}"""
+
+
+def flat(lists):
+    """The records of a picture as a page has them, lowest first; its time bar has a list of its own."""
+    parts = lists.parts()
+    return [record for name in PARTS if name != "time" for record in parts[name]]
 
 
 def pose_as_json(pose):
@@ -124,28 +138,14 @@ def pose_as_json(pose):
             "scale": pose.scale, "eye": None if pose.eye is None else pose.eye.tolist()}  # fmt: skip
 
 
-def window(subject, frame, size=SIZE, theme="dark", quantity="weight", *, camera=None, sizing=ALL_ALIKE, hand=None):
-    """Ground, trays, lines and cubes of the same layout as the window draws them; `hand` does more to the cubes."""
-    look = get_theme(theme)
-    laid = laid_out(subject, size, look)
-    colouring = Coloring(subject.tensors, look, quantity, moments=lambda: subject.source.moments)
-    activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)
-    colouring.update(frame, None)
-    activations.update(frame, None)
+def window(subject, frame, size=SIZE, theme="dark", quantity="weight", *, camera=None, sizing=ALL_ALIKE):
+    """Ground, trays, lines and cubes of a workbench like that of the page; a `camera` stands in place of its own."""
     with offscreen():
-        slab = SlabVisual(laid.layout, look, colouring.cmap, activations.cmap)
-        painter = Painter(laid.places.size)
-        rows = any(plate.kind == "activation" for plate in laid.layout.plates)
-        hand_over(slab, frame, colouring, activations, subject.source, rows=rows)
-        slab.sizing = sizing
-        if hand is not None:
-            hand(look=look, layout=laid.layout, slab=slab, colouring=colouring, activations=activations)
-
-    def draw(viewport):
-        painter.background(look.background, look.glow)
-        slab.draw(camera, viewport=viewport)
-
-    return offscreen().render(draw, size).astype(int)
+        bench = Workbench(subject, size, theme, quantity=quantity, sizing=sizing)
+        bench.update(frame)
+    if camera is not None:
+        bench.viewpoint.camera, bench.viewpoint.moved = camera, True
+    return offscreen().render(bench.draw_below, size).astype(int)
 
 
 def drawn_same(page, window):

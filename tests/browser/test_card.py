@@ -13,10 +13,10 @@ from scalarviz.run.questions.ranges import KNEE, Range
 from scalarviz.view import glsl
 from scalarviz.view.cubes.atlas import Atlas
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES, Variant, block_means, fragment, indices, vertices
-from scalarviz.view.ink.theme import DARK, get_map
-from scalarviz.view.page.document import document_of, laid_out
+from scalarviz.view.ink.theme import get_map
+from scalarviz.view.page.document import document_of, layout_of
 from scalarviz.view.page.scripts import es300
-from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.workbench import Workbench
 
 from .players import SIZE
 
@@ -38,7 +38,8 @@ def arrays(name):
 def test_boxes_and_triangles_are_the_windows(scripts):
     page = scripts("boxes.js")
     for name in SHAPES:
-        document, layout = document_of(arrays(name), SIZE), laid_out(subject_of(arrays(name)), SIZE, DARK).layout
+        bench = Workbench(arrays(name), SIZE)
+        document, layout = document_of(bench.subject, layout_of(bench)), bench.layout
         table, triangles = page.evaluate(
             "d => [[...boxNumbers(d.plates, d.atlas[0])], [...boxTriangles(d.plates)]]", document
         )
@@ -120,7 +121,8 @@ def variants():
 
 
 def test_every_variant_of_the_cubes_is_compiled_and_linked_and_the_page_puts_it_together_as_the_window_does(scripts):
-    page, document = scripts("cubes.js"), document_of({"w": np.ones((3, 4), np.float32)}, SIZE)
+    bench = Workbench({"w": np.ones((3, 4), np.float32)}, SIZE)
+    page, document = scripts("cubes.js"), document_of(bench.subject, layout_of(bench))
     every = [*variants()]
     programs = [pair(glsl.read("cubes_vertex"), fragment(variant, knee=KNEE, table=COLOURS)) for variant in every]
     assert len(programs) == len(set(programs)) == 8 * (3 * (2 + SAMPLES) + 1)

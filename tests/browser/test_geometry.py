@@ -20,10 +20,8 @@ from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.atlas import NOT_COMPUTED, Atlas, Sizing
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.slab import DETAIL_PIXELS, cells_per_pixel, variant_for
-from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page import scripts as files
-from scalarviz.view.page.document import document_of, flags_of, laid_out, texels_of
-from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.page.document import document_of, flags_of, layout_of, texels_of
 from scalarviz.view.space.camera import (
     Pose,
     between,
@@ -39,6 +37,7 @@ from scalarviz.view.space.camera import (
 )
 from scalarviz.view.space.chain import Turns
 from scalarviz.view.space.layout import Apart, layout_for
+from scalarviz.view.workbench import Workbench
 
 from .players import pose_as_json, scene
 
@@ -58,7 +57,7 @@ def layouts():
     }  # fmt: skip
     found = {name: layout_for(tensors, stages, SIZE, RECT) for name, (tensors, stages) in made.items()}
     for name, one in (("tiles", scene("digits", 0)), ("planned", scene("microgpt", 0, embd=8, heads=2))):
-        found[name] = laid_out(subject_of(one), (1280, 720), DARK).layout
+        found[name] = Workbench(one).layout
     assert found["planned"].blueprint is not None
     found["turned"] = layout_for(*chain(2, 4, 3, 1), (1280, 720), turns=Turns(rows=True))
     assert found["turned"].turns
@@ -274,29 +273,33 @@ def test_the_way_back_is_the_windows(ask, layouts):
 # ---- What a page is made of: plain data, and little of it; scripts of one scope; a browser that sees what is forbidden
 
 
+def document(thing):
+    """The data of its picture."""
+    bench = Workbench(thing)
+    return document_of(bench.subject, layout_of(bench))
+
+
 def test_it_is_plain_data_and_small():
     scene = rgb.build(rgb.Options(engine="numpy"))
-    text = json.dumps(document_of(scene), separators=(",", ":"))
-    assert json.loads(text) == document_of(scene)
-    assert len(text) < 36_000
-    assert len(zlib.compress(text.encode(), 9)) < 10_500
+    text = json.dumps(document(scene), separators=(",", ":"))
+    assert json.loads(text) == document(scene)
+    assert len(text) < 26_000
+    assert len(zlib.compress(text.encode(), 9)) < 8_700
 
 
 def test_a_million_weights_take_no_more():
-    few, many = ({"a": np.zeros((side, side), np.float32)} for side in (10, 1000))
-    sizes = [len(json.dumps(document_of(arrays))) for arrays in (few, many)]
-    assert sizes[1] < sizes[0] + 100
-    names = document_of({"a": np.zeros((1000, 1000), np.float32)})["tensors"]
+    few, many = (document({"a": np.zeros((side, side), np.float32)}) for side in (10, 1000))
+    assert len(json.dumps(many)) < len(json.dumps(few)) + 100
     told = {"means": "{0}, {1} of a", "along": [[["row ", 1, 1000]], [["column ", 1, 1000]]]}
-    assert names == [{"name": "a", "shape": [1000, 1000], "start": 0, "role": "weight", **told}]
+    assert many["tensors"] == [{"name": "a", "shape": [1000, 1000], "start": 0, "role": "weight", **told}]
 
 
 def test_what_nobody_computed_and_what_no_float32_holds():
-    subject = subject_of([sv.Weight(1e300, name="w"), sv.Weight(np.inf, name="v")])
-    frame, document = subject.frame(), document_of(subject)
-    assert flags_of(frame, document).tolist() == [NOT_COMPUTED, NOT_COMPUTED]
+    bench = Workbench([sv.Weight(1e300, name="w"), sv.Weight(np.inf, name="v")])
+    frame, told = bench.subject.frame(), document_of(bench.subject, layout_of(bench))
+    assert flags_of(frame, told).tolist() == [NOT_COMPUTED, NOT_COMPUTED]
     largest = float(np.finfo(np.float32).max)
-    assert texels_of(frame, document).tolist() == [largest, np.inf]
+    assert texels_of(frame, told).tolist() == [largest, np.inf]
 
 
 def test_every_file_is_short_ends_no_script_and_imports_what_the_other_exports():

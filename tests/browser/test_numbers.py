@@ -19,10 +19,11 @@ from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring, sh
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
 from scalarviz.view.ink.theme import DARK, DIVERGING, THEMES, get_map
-from scalarviz.view.page.document import document_of
+from scalarviz.view.page.document import document_of, layout_of
 from scalarviz.view.page.pack import deflated, dense_text, led_updates, packed, text_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
+from scalarviz.view.workbench import Workbench
 
 from .players import SIZE, coded, sent
 
@@ -84,6 +85,56 @@ def test_texts_of_numbers(ask):
         assert not wrong, (function, len(wrong), wrong[:5])
     assert others == [[FUNCTIONS[one](x) for x in (np.nan, np.inf, -np.inf)] for one in special]
     assert counted == [f"{count:,}" for count in counts]
+
+
+MOMENT = """const textsOf = (form, cases, errors = []) => {
+    const read = text => Number(text.replace("inf", "Infinity").replace("nan", "NaN"));
+    const numbers = cases.map(read), extents = Object.fromEntries(numbers.map((number, k) => [k, number]));
+    const shown = { document: { plates: [{ start: 0, size: numbers.length, texel: 0 }] }, numbers, extents,
+        quantity: { name: "weight" } };
+    const moment = new Moment(shown, { errors: { weight: errors } }, () => [0, 0, 0]);
+    const name = form.startsWith("range") ? k => k : () => "weight";
+    return numbers.map((_, k) => moment.textOf(name(k), k, form, "", 0, () => 0));
+};"""
+WHOLE = [0, 1, 7, 999, 1000, 12345, 999999, 1000000, 2**40, 2**53]
+
+
+def test_every_form_of_a_number_of_the_moment(ask):
+    """The same letters for numbers of every size and sign; a count is whole, a range has no sign."""
+    every = [*numbers(), np.nan, np.inf, -np.inf]
+    forms = {
+        form: WHOLE if form == "count" else [abs(x) for x in numbers()] if form.startswith("range") else every
+        for form in text.WRITTEN
+    }
+    found = ask("bound.js", f"forms => {{ {MOMENT} return forms.map(([form, cases]) => textsOf(form, cases)); }}",
+                [[form, [*map(repr, map(float, cases))]] for form, cases in forms.items()])  # fmt: skip
+    for (form, cases), said in zip(forms.items(), found, strict=True):
+        wrong = [(x, mine, text.WRITTEN[form](x)) for x, mine in zip(cases, said, strict=True)
+                 if mine != text.WRITTEN[form](x)]  # fmt: skip
+        assert not wrong, (form, len(wrong), wrong[:5])
+
+
+ON_CUBES = [f"{sign}{form}" for sign in ("", "signed ") for form in ("chip", "cube", "brief", "tenths", "decades")]
+
+
+def test_no_digit_on_a_cube_is_unsure_and_none_needs_more_room_than_the_windows(ask):
+    """At least an exponent has room, as 3e4 has in the window."""
+    rng = np.random.default_rng(4)
+    tables = [rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-5, 6, (60, 40)) for _ in range(2)]
+    cases = [one for table, most in zip(tables, (32_766, 2_045), strict=True) for one in rounded(table, most=most)]
+    found = ask("bound.js", f"""([forms, cases, errors]) => {{ {MOMENT}
+        return forms.map(form => textsOf(form, cases, errors)); }}""",
+                [ON_CUBES, [repr(number) for number, *_ in cases], [error for _, error, _ in cases]])  # fmt: skip
+    for form, said in zip(ON_CUBES, found, strict=True):
+        for words, (number, error, true) in zip(said, cases, strict=True):
+            exact = text.WRITTEN[form](number)
+            assert len(words) <= max(len(exact), 3 + (exact[0] in f"+{MINUS}")), (form, words, number, error)
+            if words == "?":
+                continue
+            told, unit, _ = read(words)
+            assert abs(told - true) <= unit / 2 + 1.001 * error, (form, words, error, true)
+            assert unit >= 2 * error * 0.999, (form, words, error)
+        assert 0 < said.count("?") < len(said)
 
 
 # ---- numbers of which not every bit was kept: every digit that is written holds for the number that was recorded
@@ -293,7 +344,7 @@ def window(subject, plates, plan):
 def test_numbers_marks_and_ranges_are_the_windows(scripts, index):
     rng, run = np.random.default_rng(index), list(runs())[index]
     subject = subject_of(run)
-    document = document_of(subject, SIZE)
+    document = document_of(subject, layout_of(Workbench(subject, SIZE)))
     plates = layout_for(subject.tensors, subject.stages, SIZE).plates
     quantity, plan, given = "weight", [], []
     for frame in frames(run, rng, 120):

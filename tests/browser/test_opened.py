@@ -64,7 +64,7 @@ def walks_of(record, place=1):
     """Each opened step after a frame: its subject, walk, and whether it is of one sample alone."""
     source = RecordedSource(record)
     source.show_frame(place)
-    subject = subject_of(source)
+    subject = recorded_subject(source, None, ())  # the time bar has the curve of the losses
     for alone in sorted(sides(subject), reverse=True):
         yield subject, Walk(open_step(subject, alone=alone), subject, source.frame()), alone
 
@@ -99,11 +99,11 @@ def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, 
     made = paged(name)
     made.keyboard.press(".")
     size = tuple(SHAPES[0])
-    made.evaluate("""() => { const { inner } = scalarviz, root = document.createElement("div");
+    made.evaluate("""() => { const { player: inner } = scalarviz, root = document.createElement("div");
         const [w, h] = inner.document.size, Kind = inner.constructor;
         root.style.cssText = `position: fixed; inset: 0 auto auto 0; width: ${w}px; height: ${h}px`;
         document.body.append(root);
-        window.other = new Kind(root, inner.document, { density: 1, legends: "none" });
+        window.other = new Kind(root, inner.document, { density: 1 });
         other.overlay.ink.filmOf = () => [["box", 0, 0, 1, 1]]; }""")  # fmt: skip
     for subject, walk, alone in walks_of(recordings[name]):
         bench = Workbench(subject, size)
@@ -131,13 +131,12 @@ FONTS = """async (files) => { for (const [weight, data] of files) {
 def test_a_page_is_the_windows_picture_words_and_lines_included(name, shape, recordings, paged):
     """In the window's font; after a blur of 2 pixels at most one pixel of a hundred differs by more than 48 of 255."""
     (wide, high), record = SHAPES[shape], recordings[name]
-    made = paged(name, viewport={"width": wide, "height": high + 56}, bypass_csp=True)
+    made = paged(name, viewport={"width": wide, "height": high + (56 if shape else 72)}, bypass_csp=True)
     fonts = [
         [weight, base64.b64encode(font_path(bold).read_bytes()).decode()] for bold, weight in ((0, "400"), (1, "600"))
     ]
     made.evaluate(FONTS, fonts)
     ((subject, walk, _), *_) = walks_of(record)
-    subject = recorded_subject(subject.source, record.pictures)
     canvas = Canvas(subject, (wide, high), "dark")
     made.keyboard.press(".")
     ends = [walk.first_of(phase) for phase in range(UPDATE + 1)] + [len(walk)]
@@ -146,7 +145,7 @@ def test_a_page_is_the_windows_picture_words_and_lines_included(name, shape, rec
         with offscreen():
             canvas.bench.step_drawing.show(step, animated=False)
         theirs = canvas.picture(f"recording  \u00b7  {step.headline.removeprefix('paused ')}", frame=step.frame)
-        url = made.evaluate("""at => { scalarviz.stand(at); const { inner } = scalarviz;
+        url = made.evaluate("""at => { scalarviz.reach(at); const { player: inner } = scalarviz;
             inner.draw(); inner.flatten(); return inner.above.toDataURL(); }""", at)  # fmt: skip
         ours = Image.fromarray(pixels_of(url).astype(np.uint8))
         soft = [np.asarray(one.filter(ImageFilter.GaussianBlur(2))).astype(int)
@@ -242,17 +241,17 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     assert state(made) == [1, steps[1] + 1, 2, True]
     assert "micro-step 2 of 44" in " ".join(texts(made))
     assert made.is_hidden("#bar")
-    assert "input r" in made.inner_text("#inside .said").lower()
+    assert "input r" in made.inner_text("#said").lower()
     press(",")
     assert state(made)[2] == 1
     press("b")
     assert state(made) == [1, steps[1] + 1, 1, False]
-    made.click("#inside .spots button[aria-label=gradients]")
+    made.click("#spots button[aria-label=gradients]")
     assert made.evaluate("() => scalarviz.walk.phaseAt(scalarviz.at)") == GRADIENTS
-    assert made.evaluate("() => scalarviz.player.quantity") == "weight"  # that of whole steps stays
+    assert made.evaluate("() => scalarviz.quantity") == "weight"  # that of whole steps stays
     made.evaluate("() => scalarviz.select(7)")  # a chosen cube: the micro-step about its weight
     assert made.evaluate("() => scalarviz.walk.plan.lights[scalarviz.at - 1][3]") == [[7, 8]]
-    made.click("#inside .spots button[aria-label='this colour']")
+    made.click("#spots button[aria-label='this colour']")
     assert state(made)[3] is True
     made.keyboard.press("Space")
     made.wait_for_function(f"() => scalarviz.at > {state(made)[2]}")
@@ -260,7 +259,7 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     press("Escape")
     assert state(made) == [1, None, 0, None]
     assert made.is_visible("#bar")
-    assert made.is_hidden("#inside")
+    assert made.is_hidden("#inner")
     press(".")
     press("ArrowRight")
     assert state(made)[:2] == [2, None]
@@ -270,7 +269,7 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     assert state(made)[:2] == [2, None]
     press(".")  # no step is stored after this frame: the nearest one
     assert state(made)[0] in (1, 3)
-    assert f"the steps {steps[1] + 1}, {steps[3] + 1} are stored" in made.inner_text("#inside .remark")
+    assert f"the steps {steps[1] + 1}, {steps[3] + 1} are stored" in made.inner_text("#remark")
     made.evaluate("() => { scalarviz.go(0); scalarviz.previous(); }")
     assert "no opened step is stored before this one" in made.inner_text("#about")
 
@@ -291,17 +290,18 @@ def test_an_address_opens_at_a_micro_step(recordings, paged):
 def test_a_telephone_shows_the_standing_picture_and_turned_the_lying_one(paged):
     made = paged(viewport={"width": 390, "height": 844})
     made.keyboard.press(".")
-    assert made.evaluate("() => scalarviz.inner.document.size") == list(SHAPES[1])
-    box = made.locator("#inside .stage").bounding_box()
+    assert made.evaluate("() => scalarviz.player.document.size") == list(SHAPES[1])
+    box = made.locator("#stage").bounding_box()
     assert box["width"] == pytest.approx(390, abs=1)  # as large as it can be, and whole
     assert made.evaluate("document.documentElement.scrollHeight <= innerHeight")
-    for button in made.locator("#inside .row button:visible").all():
+    assert made.evaluate("Math.abs(stage.offsetHeight + row.offsetHeight - innerHeight) < 8")
+    for button in made.locator("#inner button:visible").all():
         assert min(button.bounding_box()[side] for side in ("width", "height")) >= 44
     at = made.evaluate("() => scalarviz.at")
     made.set_viewport_size({"width": 844, "height": 390})
     made.wait_for_function("() => scalarviz.shape === 0")
     assert made.evaluate("() => scalarviz.at") == at
-    box = made.locator("#inside .stage").bounding_box()
+    box = made.locator("#stage").bounding_box()
     assert box["y"] >= 0
     assert box["y"] + box["height"] <= 390
 
@@ -310,12 +310,12 @@ def test_words_follow_cubes_that_are_turned(paged):
     """A text on a cube stays on its cube; what is not among the cubes stays where it is."""
     made = paged()
     made.keyboard.press(".")
-    off = made.evaluate("""() => { const { inner } = scalarviz, { view, document } = inner;
+    off = made.evaluate("""() => { const { player: inner } = scalarviz, { view, document } = inner;
         inner.pose = { ...inner.pose, az: inner.pose.az + 25, el: inner.pose.el - 12 };
-        const follow = followers(document, view), found = [];
+        const listed = cameraOf(document.pose, document.size, view.points), follow = followers(document, view), found = [];
         for (const plate of document.plates) for (let k = 0; k < plate.size; k++) {
             const top = pointOf(plate, k, [0, 0, plate.depth]);
-            const [here, there] = [view.listed, view.camera].map(camera => project(camera, top));
+            const [here, there] = [listed, view.camera].map(camera => project(camera, top));
             const [x, y] = follow(["text", here[0], here[1]])(here);
             found.push(Math.hypot(x - there[0], y - there[1])); }
         return [Math.max(...found), follow(["text", 5, 5]), view.turned]; }""")  # fmt: skip
@@ -330,7 +330,7 @@ def test_a_panel_beside_the_cubes_is_the_pages_own_list_of_that_step(recordings,
     names = {one.panel for one in recordings["xor"].pictures}
     assert films
     assert {film[5] for film in films} <= names
-    ours = made.evaluate("name => scalarviz.inner.overlay.ink.filmOf(name)", films[0][5])
+    ours = made.evaluate("name => scalarviz.player.overlay.ink.filmOf(name)", films[0][5])
     theirs = made.evaluate("name => scalarviz.pictures.listOf(name, 1, 'dark')", films[0][5])
     assert ours == theirs
     assert len(ours) > 3

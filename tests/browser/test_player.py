@@ -13,13 +13,13 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.cubes.atlas import Sizing
-from scalarviz.view.ink.theme import DARK
-from scalarviz.view.page.document import laid_out
+from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.page.scripts import joined
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.camera import camera_of, in_perspective, parallel, pose_of, turned
+from scalarviz.view.space.camera import camera_of, in_perspective, parallel, pose_of, shifted, turned, zoomed
+from scalarviz.view.workbench import Workbench
 
-from .players import SIZE, Pages, drawn_same, pose_as_json, same, scene, window
+from .players import SIZE, Pages, drawn_same, flat, pose_as_json, same, scene, window
 
 RNG = np.random.default_rng(0)
 WHAT = {
@@ -27,6 +27,7 @@ WHAT = {
     "two hidden layers": lambda: scene("rgb", hidden=(16, 16)),
     "xor": lambda: scene("xor"),
     "convolutions": lambda: scene("digits"),
+    "few convolutions": lambda: {"kernels": RNG.normal(size=(2, 2, 3, 3)), "bias": RNG.normal(size=2)},
     "large layers": lambda: scene("texture"),
     "a plan": lambda: scene("microgpt"),
     "layers that turn": lambda: scene("playground"),
@@ -64,7 +65,7 @@ def marked(subject):
     frozen, computed = flags.copy(), ~flags
     frozen[4:6] = True
     computed[5:8] = False
-    plates = [one for one in laid_out(subject, SIZE, DARK).layout.plates if one.kind == "activation"]
+    plates = [one for one in Workbench(subject, SIZE).layout.plates if one.kind == "activation"]
     dead = {plate.name: np.arange(plate.size) % 3 == 0 for plate in plates if plate.name != "input"}
     gradient = np.where(np.arange(len(values)) == 9, np.nan, frame.gradient)
     return replace(frame, values=values, gradient=gradient, frozen=frozen, computed=computed, dead=dead)
@@ -72,7 +73,7 @@ def marked(subject):
 
 def cameras(subject):
     """Turned by hand, with parallel lines and in perspective: poses, and what the window has of them."""
-    layout = laid_out(subject, SIZE, DARK).layout
+    layout = Workbench(subject, SIZE).layout
     points = np.concatenate([plate.corners for plate in layout.plates] + list(layout.trays))
     pose = turned(pose_of(layout.camera, layout.bounds.mean(axis=0)), 60.0, -30.0)
     far = 3.0 * float(np.ptp(points, axis=0).max())
@@ -104,7 +105,7 @@ def test_it_is_the_windows(pages, subjects):
                 told = {"byValue": sizing.by_value, "threshold": sizing.threshold}
                 pages.page.evaluate("told => { player.cubes.sizing = told; }", told)  # as a cell does
                 alike(frame=frame, sizing=sizing)
-            pages.play(subject, legends="none")
+            pages.play(subject)
             pages.show(frame)
             for view, camera in cameras(subject):
                 pages.set(pose=pose_as_json(view))
@@ -112,8 +113,8 @@ def test_it_is_the_windows(pages, subjects):
         if name in ("one layer", "two hidden layers", "convolutions", "kernels, a folded row"):
             frame = marked(subject)
             pages.play(subject)
+            pages.show(frame)
             for quantity in ("weight", "gradient"):
-                pages.show(frame)
                 pages.set(quantity=quantity)
                 alike(frame=frame, quantity=quantity)
 
@@ -157,7 +158,7 @@ def test_looks_given_by_hand(pages):
         assert (np.abs(worn - [0, 255, 0]) <= 60).all(axis=-1).sum() > 100
         shares = pages.page.evaluate("""() => {
             const plate = player.document.plates.findIndex(({ start }) => start === 0);
-            return [0, 1, 2, 3].map((row) => player.overlay.shareOf(plate, 3 * row)); }""")
+            return [0, 1, 2, 3].map((row) => player.overlay.shareOf(plate, 3 * row)); }""")  # fmt: skip
         assert shares == [1, round(0.4 * 126) / 126, 0, 1]
         assert {"the first", "another with a long name"} <= {line[0] for line in pages.texts()}
     finally:
@@ -179,11 +180,85 @@ def test_rows_that_were_not_recorded_are_marked_and_not_zero(pages):
     assert not frame.activations
     assert same(page, there) > 0.99
     assert drawn_same(page, there) > 0.98
-    assert pages.page.evaluate("[player.shown.rowless, ...marksOn(player.shown, true)]") == [True, "unrecorded"]
+    assert pages.page.evaluate("player.shown.rowless")
+    assert "not recorded" in [line[0] for line in pages.texts()]
     tip = pages.page.evaluate("""() => {
         const plate = player.document.plates.findIndex(({ kind }) => kind === "activation");
         return tipLines(player.shown, player.frame, { plate, element: 0 }); }""")  # fmt: skip
     assert [words for _, words in tip] == ["not recorded"]
+
+
+# ---- numbers on cubes that were turned
+
+
+DENSITY = 0.2
+NUMBERS = """pose => {
+    const { number } = PAINTERS, found = [];
+    PAINTERS.number = (ink, move, colour, x, y, size, own, bold, end, name, index, ...how) => {
+        if (own === "cube") found.push([name, index, ...move([x, y]), size,
+            ink.measure(ink.moment.textOf(name, index, ...how, () => 0), size, Boolean(bold))]); };
+    player.pose = pose;
+    player.draw();
+    PAINTERS.number = number;
+    return found;
+}"""
+
+
+def turns(layout, rng, count):
+    """Cameras from all around, closer and farther, some with the other kind of lines."""
+    points, pose = layout.outline, pose_of(layout.camera, layout.bounds.mean(axis=0))
+    far = 3.0 * float(np.ptp(points, axis=0).max())
+    for k in range(count):
+        view = turned(pose, *rng.uniform(-400, 400, 2)) if k % 2 else turned(pose, *rng.uniform(-50, 50, 2))
+        if k % 3 == 0:
+            view = in_perspective(view, far) if view.eye is None else parallel(view)
+        at = tuple(rng.uniform(0.3, 0.7, 2) * layout.size)
+        yield shifted(zoomed(view, rng.uniform(0.6, 1.4), at), *rng.uniform(-40, 40, 2))
+
+
+def cubes_of(layout):
+    """Plate and element of each number on a cube, by what a list calls it."""
+    found = {}
+    for k, plate in enumerate(layout.plates):
+        row = plate.kind == "activation"
+        found |= {(plate.name if row else "weight", element + (0 if row else plate.start)): (k, element)
+                  for element in range(plate.size)}  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("name", ["one layer", "xor", "layers that turn", "few convolutions", "a number", "a list"])
+def test_a_number_stands_on_the_face_of_its_own_cube_or_is_not_written(name, pages, subjects):
+    """It is written where all of it is on a face that looks here, and nothing is in front; else it is not."""
+    pages.play(subjects[name], (1120, 580), density=DENSITY)
+    pages.show(subjects[name].frame())
+    layout = pages.bench.layout
+    picker, cubes, (x, y, wide, high) = Picker(layout), cubes_of(layout), pages.document["scene"]
+    listed = {(one[7], one[8]) for one in flat(pages.lists) if one[0] == "number" and one[4] == "cube"}
+    found = hidden = 0
+    for pose in turns(layout, np.random.default_rng(3), 12):
+        camera = camera_of(pose, layout.size, layout.outline)
+        drawn = {(one[0], one[1]): one[2:] for one in pages.page.evaluate(NUMBERS, pose_as_json(pose))}
+        assert drawn.keys() <= listed
+        for number in listed:
+            k, element = cubes[number]
+            plate, top = layout.plates[k], layout.plates[k].tops[element]
+            ((across, down),) = camera.project(top[None])
+            faces = float(camera.towards_eye(top) @ plate.axes[2]) > 0
+            spots = [(across + dx, down + dy) for dx in range(-40, 41, 10) for dy in (-1, 1)]
+            if number in drawn:
+                left, baseline, size, width = drawn[number]
+                assert (left, baseline - 0.357 * size) == pytest.approx((across, down), abs=0.2), number
+                assert faces, number
+                reach = max(width / 2 - 1, 0)
+                hits = [picker.pick(camera, (across + dx, down), DENSITY) for dx in (-reach, 0, reach)]
+                assert [hit[:2] for hit in hits] == [(k, element)] * 3, number
+                found += 1
+            elif faces and all(x + 1 < a < x + wide - 1 and y + 1 < b < y + high - 1 for a, b in spots):
+                hits = [picker.pick(camera, spot, DENSITY) for spot in spots]
+                assert any(hit is None or hit[:2] != (k, element) for hit in hits), number
+                hidden += 1
+    assert found
+    assert hidden or name in ("a number", "a list")
 
 
 # ---- hands
@@ -193,7 +268,8 @@ def middle(page, index, plate=0):
     """Where the middle of a cube's main face is, in CSS pixels."""
     return page.evaluate(
         """([index, number]) => { const plate = player.document.plates[number];
-        return project(player.view.camera, pointOf(plate, index, [0, 0, plate.depth])).slice(0, 2); }""",
+        return project(player.view.camera, pointOf(plate, index, [0, 0, plate.depth])).slice(0, 2)
+            .map((x) => x * player.view.type); }""",
         [index, plate],
     )
 
@@ -226,17 +302,25 @@ def test_pointer_and_click_find_every_cube_a_drag_turns_the_wheel_zooms_and_fit_
 
 
 def test_it_follows_every_size(played):
+    """The picture is whole and as large as it can be, and the pointer finds what is there."""
     pages, _, _ = played
-    page = pages.page
-    for wide, high in ((1, 1), (40, 30), (120, 400), (900, 120), (1270, 700)):
+    page, size = pages.page, pages.document["size"]
+    for wide, high in ((1, 1), (40, 25), (120, 400), (900, 120), (960, 600)):
         page.evaluate(f"Object.assign(player.root.style, {{ width: '{wide}px', height: '{high}px' }})")
-        page.wait_for_function(f"player.canvas.width === {wide} && player.canvas.height === {high}")
+        scale = min(wide / size[0], high / size[1])
+        across, down = (max(1, round(scale * side)) for side in size)
+        page.wait_for_function(f"player.canvas.width === {across} && player.canvas.height === {down}")
         picture = pages.pixels()
-        assert picture.shape == (high, wide, 3)
-        assert wide < 40 or np.ptp(picture.reshape(-1, 3), axis=0).max() > 100  # cubes are there
-        page.mouse.move(wide / 2, high / 2)
-        page.mouse.wheel(0, -200)
-        pages.pixels()
+        assert picture.shape == (down, across, 3)
+        assert across < 40 or np.ptp(picture.reshape(-1, 3), axis=0).max() > 100  # cubes are there
+        assert page.evaluate("player.view.type") == pytest.approx(max(scale, 1e-3))
+    at = middle(page, 4)
+    page.mouse.move(*at)
+    page.wait_for_function("player.hovered === 4")
+    page.mouse.wheel(0, -200)
+    page.wait_for_function("player.view.turned")
+    page.wait_for_function("player.hovered === 4")
+    assert middle(page, 4) == pytest.approx(at, abs=1.0)  # it is enlarged around the pointer
 
 
 def test_two_pixels_of_a_screen_for_one_of_the_page(browse, subjects):
@@ -252,7 +336,8 @@ def test_two_pixels_of_a_screen_for_one_of_the_page(browse, subjects):
     pages.play(subject, density=2)
     pages.show(subject.frame())
     assert pages.pixels().shape == (2 * SIZE[1], 2 * SIZE[0], 3)
-    assert page.evaluate("[player.overlay.ink.canvas.width, player.view.width]") == [2 * SIZE[0], SIZE[0]]
+    width, size = page.evaluate("[player.overlay.ink.canvas.width, player.view.width * player.view.type]")
+    assert (width, size) == pytest.approx((2 * SIZE[0], SIZE[0]))
     page.mouse.move(*middle(page, 4))
     page.wait_for_function("player.hovered === 4")
 
@@ -269,7 +354,11 @@ def test_names_are_text_and_nothing_else(pages):
     pages.page.wait_for_function("player.hovered !== null")
     pages.page.wait_for_timeout(50)
     assert pages.page.evaluate("[window.taken, document.querySelectorAll('*').length]") == [None, before]
-    assert pages.page.evaluate("player.overlay.around.placed.every(([, move]) => move([0, 0]).every(Number.isFinite))")
+    assert nasty in " ".join(line[0] for line in pages.texts())  # beside the pointer
+    pages.page.evaluate("player.pose = { ...player.pose, az: player.pose.az + 30 }")
+    written = pages.texts()
+    assert {"__proto__", "constructor"} <= {line[0] for line in written}
+    assert all(np.isfinite(line[1:3]).all() for line in written)
     names = pages.page.evaluate("player.document.tensors.map((tensor) => parameterName(player.document, tensor.start))")
     assert names == [f"{nasty}[0][0]", "__proto__[0]", "constructor[0]"]
 

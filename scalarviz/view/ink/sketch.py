@@ -244,7 +244,7 @@ STEP, RUN_LOSS, TICK, OF_A_PANEL = "step", "run loss", "tick", "step of "
 class Bound:
     """The number of the moment that a text shows, so that a painter can replace it without a new layout."""
 
-    name: str  # a quantity of the weights, a row of activations, a tensor for its range, "loss", "target", or one of the above
+    name: str  # a quantity of the weights, a row of activations, a tensor for its range, "loss", "target", or as above
     index: int = 0  # of the number; of a tick at the end of the legend (+-1), or of one a tenth as large (+-2), ...
     form: str = "chip"  # how it is written: a key of `text.WRITTEN`
     before: str = ""  # words in front of it

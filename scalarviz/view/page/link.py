@@ -21,7 +21,7 @@ from ...io import write_bytes
 from ...io.atomic import StrPath
 from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
-from ..shown.subject import subject_of
+from ..shown.subject import recorded_subject, subject_of
 from .bar import bars_of
 from .document import document_of
 from .lists import FrameLists, Pool
@@ -42,7 +42,7 @@ OF_A_RUN = (
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # most texels and plates; `js/link.js` refuses more
 BAR, OFF = ((340, 66),), 0.25  # size of the time bar, which stretches, and how far its curve may be off
 NUMBERS = ("loss", "lr", "sample")
-SIZE = (480, 420)  # of the picture: too narrow for a caption, which would be another at each step
+SIZE = (680, 480)  # of the picture
 SENTENCE = "This page plays the recording stored in its link after the #. Nothing is sent to a server"
 
 
@@ -58,8 +58,9 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     look, title = get_theme(theme).name, text(title, "the title") or record.about.name
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
-    source, subject, last = at_the_end(record)
-    document = document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE]).layout, look)
+    source, _, last = at_the_end(record)
+    subject = recorded_subject(source, (), ()).after(last)  # a link has no pictures of panels
+    document = document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE], captioned=False).layout, look)
     own = _differing_parts(document, _base())
     if own.keys() - set(OF_A_RUN):
         raise InputError(f"a link cannot store {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
@@ -73,11 +74,12 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         pool = Pool()
-        lists = FrameLists(subject, ["weight"], pool, [SIZE])
+        lists = FrameLists(subject, ["weight"], pool, [SIZE], captioned=False)
         told, tables = gathered(subject, lists.adding(frames), document, ["weight"])
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
-            **told, "lists": lists.as_json() | pool.as_json(), "steps": np.diff(told["steps"], prepend=0).tolist(), "document": own,
+            **told, "steps": np.diff(told["steps"], prepend=0).tolist(), "document": own,
+            "lists": lists.as_json() | pool.as_json() | {"layouts": [{}]},  # the document has it
             "about": about_of(subject, title, said) | {"bits": 12},
             "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in past.edits],
             "bars": bars_of(subject, last, told["steps"], past, sizes=BAR, off=OFF),
@@ -109,7 +111,7 @@ def write_player(path: StrPath) -> Path:
 def _base() -> dict[str, Any]:
     """Return the parts that all pictures share, as the document of the smallest one."""
     subject = subject_of({"w": np.zeros((2, 2))})
-    return document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE]).layout)
+    return document_of(subject, FrameLists(subject, ["weight"], Pool(), [SIZE], captioned=False).layout)
 
 
 def _differing_parts(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:

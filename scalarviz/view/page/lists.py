@@ -9,17 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Any
 
 from ...run.core.frame import Frame
 from ..ink.listed import Listed, Record, short
 from ..ink.sketch import Sketch
+from ..panels.word import WordDrawer
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .document import layout_of
 
 PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 """Lists of a picture, lowest first, split by what changes together; `js/picture.js` has the same."""
+
+BESIDE = "beside"
+"""Part of a picture that does not depend on the quantity, and a record in whose place it stands."""
 
 
 class PictureLists:
@@ -44,16 +49,15 @@ class PictureLists:
 
     @property
     def whole(self) -> list[Record]:
-        """The lists of all parts but the time bar, one after the other.
+        """The lists of all parts but the time bar, one after the other; the record ``[BESIDE]`` is for what is beside.
 
         Of a comparison they are those of its sections, with a record ``["section"]`` between two of them.
         """
-        compared = self._bench.compared
-        if compared is None:
+        if self._bench.compared is None:
             parts = self.parts()
-            return [record for name in PARTS if name != "time" for record in parts[name]]
+            return [*parts["still"], [BESIDE], *parts["cubes"], *parts["numbers"], *parts["over"]]
         found = list[Record]()
-        for k, section in enumerate(compared.sections):
+        for k, section in enumerate(self._bench.compared.sections):
             found += [["section"]] if k else []
             found += self._records(f"section {k}", section)
         return found
@@ -63,9 +67,10 @@ class PictureLists:
         key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
         before, records = self._known.get(name, (None, []))
         if before != key:
-            copied = dict.fromkeys(one.copied for one in now if one.copied is not None and self._films)
-            own = [one for one in now if one.copied is None or not self._films]
-            records = [["film", *short(place), title] for title, place in copied] + self._listed.records(own)
+            records = []
+            for copied, some in groupby(now, lambda one: one.copied if self._films else None):
+                film = [] if copied is None else [["film", *short(copied[1]), copied[0]]]
+                records += film or self._listed.records([*some])
             self._known[name] = key, records
         return records
 
@@ -124,24 +129,32 @@ def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
 
 
 class FrameLists:
-    """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound."""
+    """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound.
+
+    Panels are written once for all quantities, and for each letter of a word that one of them reads. Without
+    `captioned` there is no sentence about the sample's output, which is another one at each step.
+    """
 
     def __init__(
-        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES
-    ) -> None:
+        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES,
+        *, captioned: bool = True,
+    ) -> None:  # fmt: skip
         self._pool, self._quantities = pool, [*quantities]
-        self._benches = [Workbench(subject, size, quantity=name) for size in shapes for name in quantities]
-        for bench in self._benches:
-            bench.timed = True
+        self._benches = [[Workbench(subject, size, quantity=name) for name in quantities] for size in shapes]
+        for bench in (one for some in self._benches for one in some):
+            bench.timed, bench.captioned = True, captioned
             bench.lay_out()
-        self._lists = [PictureLists(bench, films=True, bound=True) for bench in self._benches]
-        self._before: list[list[int]] = [[] for _ in self._benches]
+        drawers = [[*some[0].side.drawers.values()] for some in self._benches]
+        self._readers = [next((one for one in some if isinstance(one, WordDrawer)), None) for some in drawers]
+        self._choices = max((len(one.state.word) + 1 for one in self._readers if one is not None), default=1)
+        self._lists = {bench: PictureLists(bench, films=True, bound=True) for some in self._benches for bench in some}
+        self._before: dict[object, list[int]] = {}
         self._found: list[list[Any]] = []
 
     @property
     def first(self) -> Workbench:
         """The picture of the first quantity in the first shape."""
-        return self._benches[0]
+        return self._benches[0][0]
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -150,10 +163,22 @@ class FrameLists:
 
     def add_frame(self, frame: Frame, words: str = "recording") -> None:
         """Write the picture of one more frame; `words` stand in the second line of its head."""
-        for k, bench in enumerate(self._benches):
-            bench.update(frame, words)
-            self._before[k], change = self._pool.spliced(self._before[k], self._lists[k].whole)
-            self._found.append(change)
+        for benches, reader in zip(self._benches, self._readers, strict=True):
+            for bench in benches:
+                bench.update(frame, words)
+                self._add(bench, self._lists[bench].whole)
+            first = benches[0]
+            for choice in range(self._choices):
+                if reader is not None:
+                    reader.choose(choice)
+                    first.update(frame, words)
+                spots = [] if reader is None else [one for one in reader.spots if one.name.startswith("letter")]
+                records = [["spot", *short(one.box), "letter", one.value, one.words] for one in spots]
+                self._add((first, choice), [*self._lists[first].parts()[BESIDE], *records])
+
+    def _add(self, series: object, records: list[Record]) -> None:
+        self._before[series], change = self._pool.spliced(self._before.get(series, []), records)
+        self._found.append(change)
 
     def adding(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         """Add frames while they pass."""
@@ -162,7 +187,9 @@ class FrameLists:
             yield frame
 
     def as_json(self) -> dict[str, Any]:
-        """Return the lists as changes, by frame, shape and quantity in turn; and the layout of each shape."""
-        each = len(self._quantities)
-        return {"quantities": self._quantities, "lists": self._found,
-                "shapes": [self._pool.layout(bench) for bench in self._benches[::each]]}  # fmt: skip
+        """Return the lists as changes: by frame and shape those of each quantity, then the panels of each choice.
+
+        The shapes are numbers of layouts.
+        """
+        return {"quantities": self._quantities, "choices": self._choices, "lists": self._found,
+                "shapes": [self._pool.layout(some[0]) for some in self._benches]}  # fmt: skip

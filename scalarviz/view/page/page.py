@@ -8,26 +8,21 @@ import html
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.core.frame import Frame
-from ...run.panels import HeldOut, LossCurve, Painting, Reading, TestCurve, WordBoard
+from ...run.panels import HeldOut, LossCurve, Painting, TestCurve, WordBoard
 from ...run.run import Run
 from ...run.scene.scene import Scene
-from ...run.source import Moment, Source
+from ...run.source import Moment
 from ..cubes.looks import LOOKS, CubeLook
-from ..ink.listed import Listed, Record, changes, short
-from ..ink.sketch import Rect, Sketch
-from ..ink.theme import DARK, THEMES, get_map, hexed
-from ..panels.attention import greys
-from ..panels.drawer import Setting, test_loss, test_share
-from ..panels.word import MOST, WordState, bars, scene
+from ..ink.theme import DARK
+from ..panels.drawer import test_loss, test_share
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from ..watch.actions import PLAYED, Words, action_of
@@ -41,7 +36,7 @@ MOST_BESIDE = 512  # most activations shown as numbers beside the cubes of a sma
 
 def shell(
     title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run",
-    styles: Sequence[str] = (), still: bytes = b"", story: str = "", words: Mapping[str, str] | None = None,
+    still: bytes = b"", story: str = "", words: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
     """Return the HTML around the parts, which are dense texts or JSON of them: no character can end an element.
 
@@ -49,7 +44,7 @@ def shell(
     can play. `story` is an introduction for newcomers, and `words` are further texts of the HTML.
     """
     title = _clean(title or "scalarviz")
-    style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", *map(read, (f"{app}.css", *styles))]))
+    style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", read(f"{app}.css")]))
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # names apart from the program's
     program = f"{bare(joined(*entries))}{call}\n"
     image = image_tag(still, "image/webp", f"{title}: {sentence}") if still else ""
@@ -196,10 +191,7 @@ def keys_of(recorded: set[str]) -> list[dict[str, Any]]:
     return found
 
 
-# ---- What comes from the scene and is not in a recorded file: test results, and letters. `Letters` has how the network
-# of each frame reads a scene's word, and the words that it makes up. A window draws these among the cubes: attention,
-# the numbers of the letters, and the next letter. A page cannot run the network, so it stores the results for every
-# frame.
+# ---- What comes from the scene and is not in a recorded file: test results, and how its network reads a word.
 
 Headlines = Callable[[Frame], tuple[str, ...]]
 """``headlines(frame)`` returns words about a frame, such as ``"test accuracy 91.2 %"``."""
@@ -213,10 +205,15 @@ def no_headlines(frame: Frame) -> tuple[str, ...]:
 class SceneParts(NamedTuple):
     """The parts of a page that come from the scene."""
 
-    letters: Letters | None = None  # replaces the picture of its panel
+    board: WordBoard | None = None  # a word that the network of each frame reads
     looks: Mapping[int, CubeLook] | None = None  # looks by flat index; None: those of the subject's weights
-    turned: bool = False  # whether the flow turns at each layer, around pictures of single units
+    turned: bool = False  # whether there are pictures of single units
     headlines: Headlines = no_headlines  # words about a frame beside the loss
+
+    @property
+    def panels(self) -> tuple[WordBoard, ...]:
+        """The panels that are drawn for each frame."""
+        return () if self.board is None else (self.board,)
 
 
 def parts_of(x: object, *, edited: bool = False) -> SceneParts:
@@ -225,10 +222,25 @@ def parts_of(x: object, *, edited: bool = False) -> SceneParts:
         return SceneParts()
     shown = subject_of(x)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
-    letters = None
-    if isinstance(x, Scene) and x.plan is not None:  # a plan has room for it
-        letters = next((Letters(panel, shown.source) for panel in x.panels if isinstance(panel, WordBoard)), None)
-    return SceneParts(letters, LOOKS.looks_of(shown.source), turned, headlines_of(x, edited=edited))
+    boards = [panel for panel in x.panels if isinstance(panel, WordBoard)] if isinstance(x, Scene) else []
+    board = _reading_once(boards[0]) if boards else None
+    return SceneParts(board, LOOKS.looks_of(shown.source), turned, headlines_of(x, edited=edited))
+
+
+def _reading_once(board: WordBoard) -> WordBoard:
+    """Return a board that asks its network once for all pictures of a frame."""
+    known: dict[tuple[object, ...], Any] = {}
+    seen: list[Frame] = []
+
+    def once(make: Callable[..., Any], moment: Moment, *asked: object) -> Any:
+        if not seen or seen[0] is not moment.frame:
+            seen[:] = [moment.frame]
+            known.clear()
+        if (make, *asked) not in known:
+            known[make, *asked] = make(moment, *asked)
+        return known[make, *asked]
+
+    return replace(board, look=partial(once, board.look), make=partial(once, board.make))
 
 
 def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
@@ -269,113 +281,3 @@ def _tested(test: TestCurve | HeldOut, moment: Moment) -> str:
 def _painted(panel: Painting, moment: Moment) -> str:
     found = panel.likeness(moment)
     return f"likeness (psnr) {found:.1f} dB" if np.isfinite(found) else ""
-
-
-# ---- Letters
-
-SHADES = 255  # steps of a colour in its map
-BRIGHTNESS = 255  # brightness steps of a letter in a new word: the root of its probability
-BARS = 26.0  # pixels of the longest bar beside the cubes
-
-
-class Letters:
-    """Reads a panel's word for each frame, and draws it for each letter; `laid` is the page's layout."""
-
-    def __init__(self, panel: WordBoard, source: Source) -> None:
-        self._panel, self._source = panel, source
-        self._listed, self._before = Listed(DARK), list[Record]()
-        self._lists: list[list[Any]] = []
-        self._next: list[list[list[list[Any]]]] = []
-        self._names: list[list[Any]] = []
-        self._spots: list[list[Any]] = []
-        self._shades: dict[str, str] = {}  # of the current frame
-        self.laid: Any = None
-
-    @property
-    def words(self) -> dict[str, Any]:
-        """The word, and the temperature of new words."""
-        return {"word": self._panel.word, "temperature": self._panel.temperature}
-
-    def add_frame(self, frame: Frame) -> None:
-        """Read the word at one more frame."""
-        moment, panel = Moment(frame, self._source), self._panel
-        reading = panel.look(moment, panel.word)
-        finite = all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream))
-        made = [panel.make(moment, panel.temperature, k) for k in range(MOST)] if finite else []
-        self._names.append([[one.word, [_bright(share) for share in one.likely]] for one in made])
-        states = [WordState(panel.letters, panel.word, k) for k in range(len(panel.word) + 1)] if finite else []
-        self._next.append([_after(state, reading) for state in states])
-        self._shades = {}
-        self._lists.append([self._among(state, reading) for state in states])
-
-    def _among(self, state: WordState, reading: Reading) -> list[Any]:
-        """Return the changes of the list among the cubes, and the bars of the next letter."""
-        assert self.laid is not None
-        layout, (_, _, wide, high) = self.laid.layout, (0.0, 0.0, *self.laid.places.size)
-        if layout.blueprint is None:  # a small page has no room for the plan
-            return [[], []]
-        plates, below = {plate.name: plate for plate in layout.plates}, (0.0, high, 0.0, 0.0)
-        sheet = layout.blueprint
-        setting = Setting(sheet, plates, self.laid.project, (0.0, 0.0, wide, high), below)
-        rooms = {name: room for name, room in sheet.rooms.items() if name != "next"}
-        sketches = scene(setting, replace(sheet, rooms=rooms), DARK, state, reading)
-        self._spots = self._spots or [[*short(spot.box), spot.value] for one in sketches for spot in one.spots]
-        records = [self._shaded(record) for record in self._listed.records(sketches)]
-        found, self._before = _fills(self._before, records), records
-        # the number of bars depends on the numbers: they are a separate list
-        rooms = {name: room for name, room in sheet.rooms.items() if name == "next"}
-        bare = replace(sheet, rooms=rooms, rows=(), note=None)
-        likeliest = scene(setting, bare, DARK, state, replace(reading, hidden=None))[:1]
-        return [found, self._listed.records(likeliest)]
-
-    def _shaded(self, record: Record) -> Record:
-        """Return a record with colours of cells as places in their map: right in both themes, and a third as long."""
-        if record[0] != "cells":
-            return record
-        if record[2] not in self._shades:
-            fills = np.frombuffer(bytes.fromhex(record[2]), np.uint8).reshape(-1, 3).astype(np.int16)
-            name = "attention" if (np.ptp(fills, axis=1) == 0).all() else "weight"
-            apart = np.abs(fills[:, None] - _table(name)[None]).sum(axis=2)
-            self._shades[record[2]] = f"{name}:{apart.argmin(axis=1).astype(np.uint8).tobytes().hex()}"
-        return [*record[:2], self._shades[record[2]], *record[3:]]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return data of each frame: new words; for each letter the next letters and a list; spots of letters."""
-        return {"names": self._names, "next": self._next, "lists": self._lists, "spots": self._spots}
-
-
-def letter_maps() -> dict[str, dict[str, Any]]:
-    """Return the greys of attention as a map, in both themes."""
-    ends = {look: [hexed(grey) for grey in greys(np.array([0.0, 1.0]), theme)] for look, theme in THEMES.items()}
-    return {"attention": {look: {"stops": stops} for look, stops in ends.items()}}
-
-
-@cache
-def _table(name: str) -> NDArray[np.int16]:
-    """Return the colours of a map at all steps, int16 (256, 3)."""
-    steps = np.linspace(0.0, 1.0, SHADES + 1)
-    shades = greys(steps, DARK) if name == "attention" else get_map(name, DARK)(2 * steps - 1)
-    return np.rint(255 * shades).astype(np.int16)
-
-
-def _fills(before: list[Record], now: list[Record]) -> list[Record] | dict[str, Any]:
-    """Return `changes`, with only the colours of cells that stay in place."""
-    found = changes(before, now)
-    if isinstance(found, list):
-        return found
-    same = {k for k, new in found.items() if new[0] == "cells" and before[int(k)][:2] == new[:2]}
-    return {k: new[2] if k in same else new for k, new in found.items()}
-
-
-def _after(state: WordState, reading: Reading) -> list[list[Any]]:
-    """Return the letters that may follow, likeliest first: name, share, length of bar, whether it does follow."""
-    sketch, most = Sketch(), BARS / max(float(reading.likely.max()), 1e-9)
-    bars(sketch, (0.0, 0.0), most, DARK, state, reading, state.chosen, 16.0)
-    rects, texts = [one for one in sketch.shapes if isinstance(one, Rect)], sketch.texts
-    return [[name.text, share.text, round(rect.width, 1), int(name.bold)]
-            for name, share, rect in zip(texts[::2], texts[1::2], rects, strict=True)]  # fmt: skip
-
-
-def _bright(share: float) -> int:
-    """Return the brightness of a letter with this probability; 0 for NaN."""
-    return round(BRIGHTNESS * min(max(share, 0.0), 1.0) ** 0.5) if share == share else 0

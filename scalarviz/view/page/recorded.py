@@ -70,8 +70,7 @@ def html_of(
     source, subject, last = at_the_end(record)
     past = source.past
     own = parts_of(scene, edited=bool(past.edits))
-    letters = own.letters
-    if letters is not None:  # letters say more than their pictures, and for every frame
+    if own.board is not None:  # drawn for every frame, and for every letter
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     asked = checked_steps(open)
@@ -80,15 +79,13 @@ def html_of(
     added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
-    with_panels, pool = recorded_subject(source, pictures).after(last), Pool()
+    with_panels, pool = recorded_subject(source, pictures, own.panels).after(last), Pool()
     lists = FrameLists(with_panels, shows_of(quantities), pool)
     document = document_of(subject, lists.layout, look, own.looks)
 
     def read() -> Iterator[Frame]:
         for frame in played(source, [*((record.branch, k) for k in shown), *added]):
             lists.add_frame(frame, "  \N{MIDDLE DOT}  ".join(("recording", *own.headlines(frame))))
-            if letters is not None:
-                letters.add_frame(frame)
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities)
@@ -102,22 +99,17 @@ def html_of(
     }  # fmt: skip
     if lines:
         head |= _branched(numbers, lines, len(shown))
-    if letters is not None:
-        head["letters"] = letters.words
     parts = {"run": dense_text(squeezed(head)), "lists": dense_text(squeezed(lists.as_json() | pool.as_json()))}
     parts |= {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
-    if letters is not None:
-        parts["letters"] = dense_text(squeezed(letters.as_json()))
     if walks is not None:
         parts |= {"opened": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("opened.js", "openWithSteps();")
-    extras = [name for name, there in (("branches.js", lines), ("lettered.js", letters)) if there]
-    styles = ["lettered.css"] if letters else []
+    extras = ["branches.js"] if lines else []
     loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
     still, story = still_bytes(subject, last, size, look), _story(record, subject)
-    return shell(title, look, parts, sentence, call, entries, *extras, styles=styles, still=still, story=story)
+    return shell(title, look, parts, sentence, call, entries, *extras, still=still, story=story)
 
 
 def _program(
@@ -133,7 +125,7 @@ def _program(
     said = [f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by]
     if first:
         said.append(f"before step {record.steps[first]:,} the network was different")
-    if scene.letters is None and subject.plan is not None and subject.plan.rooms:
+    if scene.board is None and subject.plan is not None and subject.plan.rooms:
         said.append("attention and embeddings are not in a recording")
     if scene.turned:
         said.append("only the window shows the maps of single units")

@@ -204,8 +204,8 @@ class Drawer(Generic[P]):
         Least readable height beside the controls; 0: `height`.
     overlay : (float, float)
         Width and height over the scene; a height of 0 is that of the column.
-    above : float
-        Height above the cubes.
+    above, least_across : float
+        Height above the cubes, and the least width of a scene for it.
     beside : (float, float) or None
         Width and height beside a stage; None: it cannot be there.
     frame : (float, float)
@@ -243,7 +243,7 @@ class Drawer(Generic[P]):
     most = 0.0
     least = 0.0
     overlay: tuple[float, float] = (COLUMN, 0.0)
-    above = 300.0
+    above, least_across = 300.0, 0.0
     beside: tuple[float, float] | None = None
     frame: tuple[float, float] = (0.0, 0.0)
     spread: float | None = None

@@ -290,6 +290,7 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
 AIR = 4
 """Pixels around a panel's box that belong to its picture: letters and discs may extend beyond the box."""
 _LINE = 20.0
+READABLE = 0.7  # least size of a wide picture above the cubes, as a share of the recorded one
 
 
 class RecordedPicturesDrawer(Drawer[RecordedPictures]):
@@ -303,6 +304,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
+        self.above, self.least_across = first.height + _LINE, READABLE * first.width
         self._read = Cached[list[Sketch] | None]()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
@@ -320,7 +322,8 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
         for part in read:
             part.copied = self.panel.title, place
-        said = Bound(f"{OF_A_PANEL}{self.panel.title}", form="count", before=f"{self.panel.title}, as recorded at step ")
+        title = self.panel.title
+        said = Bound(f"{OF_A_PANEL}{title}", form="count", before=f"{title}, as recorded at step ")
         ink, down = theme.text2 if picture.step != moment.step else theme.text3, y + place[3] - 2 * AIR + 16
         if measure(said.text(picture.step), LABEL) <= width:
             sketch.number(x, down, picture.step, said, LABEL, ink, bold=False, anchor="left")

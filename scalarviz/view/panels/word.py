@@ -526,6 +526,10 @@ class WordDrawer(Drawer[WordBoard]):
         sketch = following(strip, shared.theme, self.state, read, age=self._asked.age, hints=shared.hints)
         return self._answering([sketch])
 
+    def choose(self, letter: int) -> None:
+        """Look at a letter of the word, 0 for its beginning."""
+        self.state.chosen, self.stale = letter, True
+
     # ---- hands
 
     @property

@@ -124,7 +124,8 @@ class SidePanels:
         if scene is None:
             return None
         wanted = {name: (d.above, stage or d.first) for name, d in self.drawers.items() if d.panel.place == "above"}
-        self._above, rest = top_boxes(wanted, scene, stage=stage)
+        fitting = {name: one for name, one in wanted.items() if self.drawers[name].least_across <= scene[2]}
+        self._above, rest = top_boxes(fitting, scene, stage=stage)
         self.unplaced = tuple(name for name in wanted if name not in self._above)
         for name in wanted:
             self._set_box(name, self._above.get(name))

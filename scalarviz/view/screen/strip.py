@@ -363,10 +363,10 @@ def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[Tick]) -> 
         if left is not None:
             tick = x + one.place * (width - 1) + 0.5
             sketch.line((tick, y), (tick, y + 4), theme.text3, 1.0)
-            ends: tuple[tuple[Anchor, float], ...] = (("middle", left + wide / 2), ("right", left + wide), ("left", left))
-            held = {"middle": x + one.place * width, "right": x + width, "left": x}  # whatever the number's width
-            anchor, at = next((end, at) for end, at in ends if end == "left" or abs(held[end] - at) < 0.1)
-            item = TextItem(at, y + 16, one.text, LABEL, rgba(theme.text2), anchor=anchor, bound=one.bound)
+            ends: dict[Anchor, float] = {"middle": left + wide / 2, "right": left + wide, "left": left}
+            held = {"middle": x + one.place * width, "right": x + width, "left": left}  # whatever the number's width
+            anchor = next(end for end, at in ends.items() if abs(held[end] - at) < 0.1)
+            item = TextItem(ends[anchor], y + 16, one.text, LABEL, rgba(theme.text2), anchor=anchor, bound=one.bound)
             sketch.texts.append(item)
 
 

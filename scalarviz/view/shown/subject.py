@@ -367,12 +367,18 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None, story=story)
 
 
-def recorded_subject(source: RecordedSource, pictures: Sequence[PanelPicture] | None = None) -> Subject:
-    """Return the subject of a recording, with the recorded probe sample, and `pictures` in place of the file's."""
+def recorded_subject(
+    source: RecordedSource, pictures: Sequence[PanelPicture] | None = None, more: Sequence[Panel] | None = None
+) -> Subject:
+    """Return the subject of a recording, with the recorded probe sample, and `pictures` in place of the file's.
+
+    `more` are panels after them; default: the curve of the losses.
+    """
     about, probe = source.record.about, source.probe
     given = None if probe is None else probe.copy()
     recorded = _recorded_panels(source.record.pictures if pictures is None else pictures)
-    panels = (*recorded, LossCurve() if about.optimizer else LOOP_CURVE)
+    curve = (LossCurve() if about.optimizer else LOOP_CURVE,)
+    panels = (*recorded, *(curve if more is None else more))
     rest, story = (about.plan, about.whole_loss), (about.headline, about.sentence)
     return Subject(source, probe, recorded_sample(source), panels, given, *rest, story=story)
 
@@ -404,13 +410,19 @@ def pair_subject(pair: RecordedPair) -> Subject:
     return Subject(pair, sample=Sample(inputs, outputs, sheet=a.sheet and b.sheet), both=both)
 
 
+WIDEST = 320
+"""Most pixels of a picture in the column; a wider one stands above the cubes, as its panel did."""
+
+
 def _recorded_panels(pictures: Sequence[PanelPicture]) -> Iterator[RecordedPictures]:
     """Yield the recorded pictures of the scene's panels, in its order."""
     found: dict[str, list[PanelPicture]] = {}
     for picture in pictures:
         found.setdefault(picture.panel, []).append(picture)
     for name, some in found.items():
-        yield RecordedPictures(name, tuple(sorted(some, key=lambda picture: picture.step)))
+        wide = max(picture.width for picture in some) > WIDEST
+        pictures = tuple(sorted(some, key=lambda picture: picture.step))
+        yield RecordedPictures(name, pictures, place="above" if wide else "column")
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

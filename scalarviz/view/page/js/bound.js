@@ -1,7 +1,7 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
 import { hexOf, inkOn } from "./inks.js";
-import { chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, shortText, sureChip, sureText } from "./numbers.js";
+import { chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { unitOf } from "./ranges.js";
 
@@ -20,14 +20,12 @@ const MADE = {
   "range \u2264\u2009": (most) => (most ? `\u2264\u2009${shortText(most)}` : "all 0"),
 };
 
-/** Return a number as it is written on a cube or a chip, with its reliable digits only. */
-function figure(value, error, form, signed) {
-  if (form === "tenths") return value === 0 ? "0" : numberText(value, Math.abs(value) < 9.95 ? 1 : 0, signed);
-  const decades = form === "brief" ? Math.abs(value) < BRIEF : form === "decades" && Number.isFinite(value);
-  if (error > 0) return decades ? sureText(value, error) : sureChip(value, error, signed);
+/** Return a number as it is written on a cube or a chip. */
+function figure(value, form, signed) {
   if (value === 0 && form !== "chip") return "0";
-  if (!decades) return chipText(value, signed);
-  return form === "brief" ? exponentText(value, 0, signed) : shortText(value, signed);
+  if (form === "tenths") return numberText(value, Math.abs(value) < 9.95 ? 1 : 0, signed);
+  if (form === "brief" && Math.abs(value) < BRIEF) return exponentText(value, 0, signed);
+  return form === "decades" ? shortText(value, signed) : chipText(value, signed);
 }
 
 /** The numbers of one frame as a list shows them. */
@@ -65,7 +63,7 @@ export class Moment {
   textOf(name, index, form, before, within, wide) {
     const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
     if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013`;
-    const text = before + (MADE[bare]?.(value) ?? figure(value, error, bare, bare !== form));
+    const text = before + (MADE[bare]?.(value) ?? sureChip(value, error, bare !== form, figure(value, bare, bare !== form)));
     return within && wide(text) > within ? before.trimEnd() : text;
   }
 

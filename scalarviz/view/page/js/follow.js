@@ -1,15 +1,23 @@
 // A display list under a camera that was turned: what stands among the cubes follows them, as if it were drawn on the
-// plane of the faces of the nearest plate.
+// plane of the faces of its cube's plate, or of the nearest one.
 
 import { slabCorners, worldOf } from "./boxes.js";
 import { cameraOf, dot3, project, rayAt } from "./camera.js";
+import { pickCube } from "./picking.js";
 
 const POINTS = { lines: 1, strokes: 1, path: 1, polygon: 1, points: 1 }; // kinds whose points move one by one
 const LEAST_SLOPE = 0.05; // of a plane, below which it is seen from its edge
+const MIDDLE = 0.357; // from a baseline to half the height of a digit, as a share of the type size
 
-const middleOf = ([kind, x, y, wide, high]) => (["text", "number", "clip", "spot"].includes(kind) ? [x, y] : [x + wide / 2, y + high / 2]);
+function middleOf([kind, x, y, ...said]) {
+  if (kind === "text" || kind === "number") return [x, y - MIDDLE * (said[kind === "text" ? 1 : 0] ?? 0)];
+  return ["clip", "spot"].includes(kind) ? [x, y] : [x + said[0] / 2, y + said[1] / 2];
+}
 
-/** Return a function from a record to the map of its points; null for records outside the scene, which keep their places. */
+/**
+ * Return a function from a record to the map of its points; null for records outside the scene, which keep their places.
+ * The map has the `cube` on which the record stands, or null, and `at`: where its middle is now.
+ */
 export function followers(document, view) {
   const [left, top, wide, high] = document.scene, { left: aside = 0, top: down = 0 } = document, here = ([x, y]) => [x - aside, y - down], listed = cameraOf(document.pose, document.size, view.points);
   const planes = document.plates.map((plate) => planeOf(plate, listed));
@@ -23,10 +31,11 @@ export function followers(document, view) {
     const inside = at[0] >= left && at[0] < left + wide && at[1] >= top && at[1] < top + high;
     if (!inside || !planes.length) return null;
     const away = ({ box: [x, y, right, foot] }) => Math.hypot(Math.max(x - at[0], at[0] - right, 0), Math.max(y - at[1], at[1] - foot, 0));
-    const plane = planes.reduce((best, one) => (away(one) < away(best) ? one : best));
+    const cube = many ? null : pickCube(document.plates, listed, at);
+    const plane = cube ? planes[cube.plate] : planes.reduce((best, one) => (away(one) < away(best) ? one : best));
     if (many) return (point) => move(plane, here(point));
     const there = move(plane, at);
-    return ([x, y]) => [x - aside + there[0] - at[0], y - down + there[1] - at[1]];
+    return Object.assign(([x, y]) => [x - aside + there[0] - at[0], y - down + there[1] - at[1]], { cube, at: there });
   };
 }
 

@@ -1,13 +1,14 @@
 // The page that plays a link. The recording after the # may come from anybody, so every part of it is checked.
 
+import { PageLists } from "./lists.js";
 import { startPage } from "./page.js";
 import { RecordedRun } from "./recorded.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
-const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
+const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300, MOST_RECORDS = 2000;
 const OF_A_RUN = [   // the list of view/page/link.py; shaders, colours and keys are the player's own
-  "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
-  "stages", "rows", "units", "kinds", "names", "sheet", "words", "rect", "scene", "pose", "rim",
+  "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "tensors", "stages", "rows", "units",
+  "kinds", "names", "sheet", "target", "rect", "scene", "pose", "time", "rim",
 ];
 
 /** Throw an error with the fault of a link, unless a condition holds. */
@@ -25,7 +26,6 @@ function checkedDocument(own, base) {
   demand(own && typeof own === "object", "the link holds no picture");
   const parts = OF_A_RUN.filter(name => Object.hasOwn(own, name)).map(name => [name, own[name]]);
   const document = { ...base, ...Object.fromEntries(parts) };
-  document.words = { ...base.words, ...own.words };
   const { plates, atlas, texels, parameters, tensors, stages, trays, size } = document, wrong = "scalarviz did not write its picture";
   demand(isList(plates, MOST_PLATES) && plates.length && isList(trays, MOST_PLATES) && isList(tensors, MOST_PLATES), wrong);
   demand(isList(stages, MOST_PLATES) && isList(atlas, 2) && atlas.every(side => isCount(side, 4096) && side > 0), wrong);
@@ -42,7 +42,9 @@ function checkedDocument(own, base) {
   const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
   demand(typeof document.kinds === "string" && document.kinds.length <= 400, wrong);
   demand([rows, units].every(one => one && typeof one === "object") && Object.values(units).every(isPlain), wrong);
-  demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
+  demand(document.target === null || (isList(document.target, 4096) && document.target.every(one => one === null || Number.isFinite(one))), wrong);
+  const isBox = box => isList(box, 4) && box.length === 4 && box.every(Number.isFinite);
+  demand(isBox(document.scene) && isBox(document.rect) && (document.time === null || isBox(document.time)), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
     demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 8), wrong);
@@ -55,36 +57,29 @@ function checkedDocument(own, base) {
 // A record of numbers and short texts. It is drawn, never inserted into the page.
 const isRecord = record => isList(record, 20) && record.flat(3).length <= 4000 && record.flat(3).every(one => !one || typeof one !== "object");
 
-// The words around the cubes.
-function isGroup(group) {
-  const isBound = (bound) => bound === undefined || (isList(bound, 5) && bound.length === 5 && [0, 2, 3].every((k) => typeof bound[k] === "string") &&
-    isCount(bound[1], MOST_TEXELS) && (bound[4] === null || Number.isFinite(bound[4])));
-  return group && typeof group === "object" && [group.shapes, group.texts].every((list) => isList(list, 2000) && list.every(isRecord)) &&
-    group.shapes.every(([kind]) => ["rect", "path", "lines", "polygon"].includes(kind)) &&
-    group.texts.every((text) => typeof text[2] === "string" && text[2].length <= 400 && isBound(text[7]));
-}
+// The lists of the frames: records, and how each list follows from the one before.
+const isChange = step => (Array.isArray(step) ? step.length === 2 && step.every(one => isCount(one, MOST_RECORDS)) : isCount(step, MOST_RECORDS));
+const isLists = ({ quantities, choices, lists, shapes, records }, frames) => isList(quantities, 1) && quantities[0] === "weight" && choices === 1 && isList(shapes, 1) && shapes[0] === 0 &&
+  isList(lists, 2 * frames) && lists.length === 2 * frames && lists.every(list => isList(list, MOST_RECORDS) && list.every(isChange)) &&
+  isList(records, MOST_RECORDS) && records.every(isDrawn);
 
-// The words about each frame: parts about its training, and the samples of its gradients and updates.
-function isSaid(said, frames) {
-  const words = one => isList(one, 3) && isList(one[0], 10) && [...one[0], one[1], one[2]].every(part => typeof part === "string");
-  if (!said || !isList(said.texts, 1000) || !said.texts.length || !said.texts.every(words) || !isList(said.at, frames)) return false;
-  return said.at.every(place => isCount(place, said.texts.length - 1));
-}
+const isDrawn = record => isRecord(record) && DRAWN[record[0]]?.test(record.slice(1).map(formOf).join("")) && (record[0] !== "area" || record[1].length > 1);
+
+// The forms of records that a link may hold, one letter a part: number, list, text, nothing.
+const formOf = part => (Number.isFinite(part) ? "n" : isList(part, 4000) && part.every(Number.isFinite) ? "l" : typeof part === "string" ? "t" : part === null ? "o" : "?");
+const DRAWN = Object.assign(Object.create(null), {
+  text: /^nntntnt$/, number: /^nnntnttnttn$/, rect: /^nnnn[to]{2}nnn$/, swatch: /^nnnnt[to]nn$/, marks: /^nnnntn$/, lines: /^ltn$/, strokes: /^ltn$/,
+  path: /^ltn$/, beside: /^$/, polygon: /^l[to]$/, area: /^lnt$/, clip: /^nnnn$/, image: /^nnnntn$/,
+});
 
 // The time bar: layers of records, and the changes of each from one step to another.
 function isBar({ size, scale, plot, flag, spots, layers }) {
-  const isDrawn = record => isRecord(record) && ["rect", "path", "strokes", "lines", "area", "polygon", "text"].includes(record[0]) &&
-    (record[0] !== "text" || typeof record[3] === "string") && (record[0] !== "area" || record[1]?.length > 1);
   const isLayer = ([name, since, lists]) => typeof name === "string" && isList(since, MOST_FRAMES) && since.every(Number.isFinite) &&
     isList(lists, since.length) && lists.length === since.length && Array.isArray(lists[0]) &&
     lists.every(list => list && isList(Object.values(list), 1000) && Object.values(list).every(isDrawn));
   return [[size, 2], [scale, 5], [plot, 2], [flag, 2]].every(([list, count]) => isList(list, count) && list.length === count && list.every(Number.isFinite)) &&
     isList(spots, 0) && isList(layers, 7) && layers.every(layer => isList(layer, 3) && layer.length === 3 && isLayer(layer));
 }
-
-// The type size of formulas, their distance, and the lines.
-const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
-  one[2].every(line => typeof line === "string" && line.length <= 400);
 
 /** The recording in a link, on top of the shared parts. An error names the fault. */
 export async function readLink(hash, base) {
@@ -110,8 +105,7 @@ export async function readLink(hash, base) {
     demand(isList(list, count) && list.length === count && list.every(isNumber), wrong);
   }
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
-  demand(isSaid(head.said, count) && isList(head.bars, 1) && head.bars.every(bar => bar && isBar(bar)), wrong);
-  demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
+  demand(head.lists && isLists(head.lists, count) && isList(head.bars, 1) && head.bars.every(bar => bar && isBar(bar)), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
   const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's message
   const table = async (packed, columns) => {
@@ -124,8 +118,9 @@ export async function readLink(hash, base) {
   const marks = { ...head.flags, bytes: await whole((async () => inflated(bytesOf(head.flags.data), MOST_BYTES))()) };
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
-  const about = { line: head.about.line, bits: 12, of: String(head.about.of ?? ""), gestures: base.gestures };
-  return new RecordedRun({ ...head, steps, document, upright: {}, named: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
+  const about = { line: head.about.line, bits: 12, gestures: base.gestures };
+  const lists = new PageLists({ ...head.lists, layouts: [{}] });
+  return new RecordedRun({ ...head, steps, document, named: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside, lists);
 }
 
 /** Play the link in this address, or say in one sentence why it cannot play. */

@@ -97,8 +97,7 @@ const PAINTERS = {
     ink.text(...move([x, y]), text, size, colour(moment.inkOf(own, name, index)), { bold: Boolean(bold), end });
   },
   swatch(ink, move, colour, x, y, wide, high, name, stroke, border, radius) {
-    const fill = ink.moment.swatchOf(name);
-    if (fill) PAINTERS.rect(ink, move, colour, x, y, wide, high, fill, stroke, border, radius);
+    PAINTERS.rect(ink, move, colour, x, y, wide, high, ink.moment.swatchOf(name), stroke, border, radius);
   },
   marks(ink, move, colour, x, y, wide, high, own, width) {
     for (const unit of ink.moment.marks) {

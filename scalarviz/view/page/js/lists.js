@@ -16,19 +16,20 @@ export function splicedList(before, steps, count) {
 }
 
 export class PageLists {
-  constructor({ quantities, lists, shapes, layouts, records }) {
-    Object.assign(this, { quantities, records, layouts, shapes: shapes.map((number) => layouts[number]) });
+  constructor({ quantities, choices, lists, shapes, layouts, records }) {
+    Object.assign(this, { quantities, choices, records, layouts, shapes: shapes.map((number) => layouts[number]) });
     this.count = { next: 0 }; // of the records so far
-    this.series = shapes.flatMap(() => quantities.map(() => [])); // for each shape and quantity: the list of each frame
+    this.each = quantities.length + choices; // series of a shape: pictures by quantity, then panels by choice
+    this.series = Array.from({ length: shapes.length * this.each }, () => []); // each has the list of every frame
     lists.forEach((changes, k) => {
       const series = this.series[k % this.series.length];
       series.push(splicedList(series.at(-1) ?? [], changes, this.count));
     });
   }
 
-  /** Return the list of a frame for the lying picture (0) or the standing one (1). */
-  at(frame, quantity, shape) {
-    const series = this.series[shape * this.quantities.length + this.quantities.indexOf(quantity)];
-    return series[Math.min(frame, series.length - 1)].map((number) => this.records[number]);
+  /** Return the list of a frame for the lying picture (0) or the standing one (1); a panel may offer a choice. */
+  at(frame, quantity, shape, choice = this.choices - 1) {
+    const of = (series) => this.series[shape * this.each + series][frame].map((number) => this.records[number]);
+    return of(this.quantities.indexOf(quantity)).flatMap((record) => (record[0] === "beside" ? of(this.quantities.length + choice) : [record]));
   }
 }

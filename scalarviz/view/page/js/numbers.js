@@ -32,9 +32,9 @@ export function numberText(value, decimals = 2, signed = false) {
   return (value < 0 ? MINUS_SIGN : signed ? "+" : "") + body;
 }
 
-/** Return `-4.2e-4` with this many decimals; zero is `0`. */
+/** Return `-4.2e-4` with this many decimals; zero is `0`, NaN and infinities as in `numberText`. */
 export function exponentText(value, decimals = 1, signed = false) {
-  if (value === 0) return "0";
+  if (value === 0 || !Number.isFinite(value)) return numberText(value, 0, signed);
   const [digits, power] = scientific(Math.abs(value), decimals), sign = value < 0 ? MINUS_SIGN : signed ? "+" : "";
   return `${sign}${digits}e${power < 0 ? MINUS_SIGN : ""}${Math.abs(power)}`;
 }
@@ -122,15 +122,16 @@ export function sureText(number, error) {
   return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
 }
 
-/** Return a number like `chipText`, for a cube or a chip, with reliable digits only; "?" if there are none. */
-export function sureChip(number, error = 0, signed = false) {
-  const text = chipText(number, signed);
+/** Return a `text` of a number, for a cube or a chip, with its reliable digits only; "?" if there are none. */
+export function sureChip(number, error = 0, signed = false, text = chipText(number, signed)) {
   if (!(error > 0) || !Number.isFinite(number)) return text;
   const size = Math.abs(number), sure = Math.floor(-Math.log10(2 * error)), power = Math.floor(Math.log10(size || 1e-45));
-  const decimals = text.includes("e") ? -power : (text.split(".")[1] ?? "").length;
+  const [digits, long] = text.split("e"), decimals = (digits.split(".")[1] ?? "").length - (long ? power : 0);
   if (sure >= decimals) return text;
-  if (sure >= 0) return numberText(number, sure, signed);
-  return power + sure < 0 ? "?" : exponentText(number, power + sure, signed);
+  if (sure >= 0 && !long) return numberText(number, sure, signed);
+  if (power + sure < 0) return "?";
+  const said = exponentText(number, power + sure, signed);
+  return said.length > text.length ? exponentText(number, 0, signed) : said; // there is room for the text
 }
 
 /** Return the largest error of a parameter's shown number; `frame` is as in `Player.show`. */

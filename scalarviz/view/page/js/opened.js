@@ -5,7 +5,6 @@ import { element } from "./ink.js";
 import { countText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { readRun } from "./recorded.js";
-import { placeSpots } from "./spots.js";
 import { actionButton, drawSign } from "./tools.js";
 import { readWalks } from "./walks.js";
 
@@ -134,8 +133,6 @@ export class OpenedPage extends Page {
     player.quantity = walk.quantityAt(at);
     player.selected = null; // the list marks the weight
     this.paint();
-    const spots = player.frame.list.filter(([kind]) => kind === "spot");
-    placeSpots(part("spots"), player.document.size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
     part("said").textContent = walk.told.said[at - 1];
     const other = this.walkAt(this.frame, !walk.told.alone);
     this.whoseButton.hidden = other === walk;
@@ -149,9 +146,11 @@ export class OpenedPage extends Page {
   }
 
   pressSpot(name, value) {
+    if (!this.walk) return super.pressSpot(name, value);
     this.stop();
     if (name === "phase") this.reach(Math.min(this.walk.firstOf(value), this.walk.count));
     else if ((value === 0) === !this.walk.told.alone) this.other();
+    return undefined;
   }
 
   /** A chosen cube: the micro-step of this phase that is about its weight. */
@@ -183,7 +182,6 @@ export class OpenedPage extends Page {
       Object.assign(this, { walk: null, at: 0 });
       part("app").classList.remove("inside");
       part("inner").hidden = true;
-      part("spots").replaceChildren();
       part("said").textContent = "";
       this.lay();
       if (this.pose) this.player.pose = this.pose;

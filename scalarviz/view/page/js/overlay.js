@@ -2,6 +2,8 @@
 // hovered cube, and the pointer's label.
 
 import { Moment } from "./bound.js";
+import { pointOf } from "./boxes.js";
+import { dot3, towardsEye } from "./camera.js";
 import { followers } from "./follow.js";
 import { Ink } from "./ink.js";
 import { paint } from "./list.js";
@@ -72,12 +74,22 @@ export class Overlay {
     context.restore();
   }
 
-  // Return whether the cube whose number a record shows is turned away, or hidden.
-  #hides([kind, x, y, size, colour, , , name, index], move) {
-    const cube = kind === "number" && colour === "cube" ? this.ink.moment.cubeOf(name, index) : null;
-    if (!cube) return false;
-    const [across, down] = move([x, y]), hit = this.pick([across, down - size / 3]);
-    return hit?.plate !== cube.plate || hit.element !== cube.element;
+  // Return whether the cube on which a record stands is turned away, or does not show all of its place.
+  #hides(record, { cube, at }) {
+    if (!cube || !["number", "text", "rect"].includes(record[0])) return false;
+    const plate = this.document.plates[cube.plate], top = pointOf(plate, cube.element, [0, 0, plate.depth]), reach = this.#widthOf(record) / 2;
+    return dot3(towardsEye(this.view.camera, top), plate.axes[2]) <= 0 || [0, -reach, reach].some((aside) => {
+      const hit = this.pick([at[0] + aside, at[1]]);
+      return hit?.plate !== cube.plate || hit.element !== cube.element;
+    });
+  }
+
+  #widthOf([kind, , , ...said]) {
+    if (kind === "rect") return said[0];
+    const { measure, moment } = this.ink;
+    if (kind === "text") return measure(said[0], said[1], Boolean(said[3]));
+    const [size, , bold, , ...number] = said, wide = (text) => measure(text, size, Boolean(bold));
+    return wide(moment.textOf(...number, wide));
   }
 
   #outline({ plate, element }, theme) {

@@ -7,6 +7,7 @@ import { countText, lossText } from "./numbers.js";
 import { PanelPictures } from "./panels.js";
 import { Player } from "./player.js";
 import { RECORDED, readRun } from "./recorded.js";
+import { placeSpots } from "./spots.js";
 import { TimeBar, nearestIn } from "./timebar.js";
 import { rowAt } from "./tip.js";
 import { SPEEDS, USUAL_SPEED, actionsByKey, keyName, makeButtons, makeQuantities, makeTools } from "./tools.js";
@@ -18,8 +19,8 @@ export const pageExtras = [];
 
 export class Page {
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null });
-    Object.assign(this, { player: null, layout: null, shape: 0 });
+    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null });
+    Object.assign(this, { player: null, layout: null, shape: 0, letter: undefined, spots: "" }); // the letter that a panel looks at
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
@@ -63,7 +64,7 @@ export class Page {
     this.shape = Number(high > wide && this.run.lists.shapes.length > 1);
     const layout = this.layoutIn(this.shape);
     if (this.layout !== layout) this.stand(layout);
-    const { picture: size = this.layout.size, time } = this.layout, scale = Math.min(wide / size[0], high / size[1]);
+    const { size: own, picture: size = own, time } = this.player.document, scale = Math.min(wide / size[0], high / size[1]);
     const [left, top] = [(wide - scale * size[0]) / 2, (high - scale * size[1]) / 2];
     const place = (box, [x, y, across, down]) => Object.assign(box.style, { left: `${left + scale * x}px`, top: `${top + scale * y}px`, width: `${scale * across}px`, height: `${scale * down}px` });
     for (const box of [part("stage"), part("spots")]) place(box, [0, 0, ...size]);
@@ -102,7 +103,7 @@ export class Page {
   /** The frame for the player, with its list. */
   shown() {
     const { run, frame, quantity, shape, player } = this;
-    return { ...run.shown(frame, player.document), list: run.listAt(frame, quantity, shape), stepOf: name => this.pictures.stepAt(name, frame) };
+    return { ...run.shown(frame, player.document), list: run.listAt(frame, quantity, shape, this.letter), stepOf: name => this.pictures.stepAt(name, frame) };
   }
 
   /** Show the current frame, and again once its pictures are loaded. */
@@ -111,6 +112,20 @@ export class Page {
     player.show(shown);
     const records = shown.list.flatMap(record => (record[0] === "film" ? this.pictures.listOf(record[5], this.frame, this.theme) : [record]));
     whenLoaded(records, () => player.disposed || player.pace.ask());
+    this.offer(shown.list.filter(([kind]) => kind === "spot"));
+  }
+
+  /** Put a button over each place of the picture that can be pressed. */
+  offer(spots) {
+    const { size } = this.player.document, all = JSON.stringify([size, spots]);
+    if (this.spots === all) return;
+    this.spots = all;
+    placeSpots(part("spots"), size, spots.map(([, x, y, wide, high, name, value, words]) => [name, value, words, "", x, y, wide, high]), (name, value) => this.pressSpot(name, value));
+  }
+
+  pressSpot(name, value) {
+    this.letter = value;
+    this.paint();
   }
 
   /** The functions of the page's actions by name. */

@@ -78,8 +78,8 @@ export class RecordedRun {
   }
 
   /** Return the display list of a frame. */
-  listAt(frame, quantity, shape) {
-    return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape);
+  listAt(frame, quantity, shape, choice) {
+    return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
   }
 
   /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */
