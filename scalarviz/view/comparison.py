@@ -1,7 +1,8 @@
 """`ComparisonParts`: two recordings side by side, and their difference beside them.
 
-All three columns share one layout and one camera, so a cube has the same place in each; pointing at it in one column
-points at it in all. The two recordings share a range, so a colour means the same number; the difference has its own.
+In a standing picture the three are below each other. All three columns share one layout and one camera, so a cube has
+the same place in each; pointing at it in one column points at it in all. The two recordings share a range, so a colour
+means the same number; the difference has its own.
 :mod:`scalarviz.run.sources.recorded_pair` says which numbers are compared.
 """
 
@@ -22,7 +23,7 @@ from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cube_view import CubeView
 from .cubes.scale import ActivationScale, Float, LegendScale, Quantity
-from .ink.boxes import LABEL, MARGIN, TITLE, Places
+from .ink.boxes import LABEL, MARGIN, STRIP, TITLE, Places
 from .ink.sketch import Box, Cached, Point, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme, get_map
@@ -55,6 +56,8 @@ class ComparisonParts:
         self._records = Cached[tuple[WeightRecord | None, ...]]()
         self._whole: tuple[Sequence[Float | None], Float] | None = None
         self._past: Past | None = None
+        self._around: Sequence[Sketch] = ()  # the numbers around the cubes of the last column
+        self._flat: tuple[list[Sketch], list[Sketch]] = [], []  # heads and legends of the two, and of the difference
         bench.bar.names = NAMES
 
     def views(self, quantity: str | Quantity) -> list[CubeView]:
@@ -75,14 +78,16 @@ class ComparisonParts:
     def place(self, places: Places, shown: bool) -> Places:
         """Place the columns; return the places of the last one, the difference. `shown` False: the cubes alone."""
         self.columns, found = columns_of(places, shown)
-        for k, view in enumerate(self._bench.views):
-            view.left = (2 - k) * self.columns.wide
+        x, y, *_ = self.columns.boxes[-1]
+        for view, box in zip(self._bench.views, self.columns.boxes, strict=True):
+            view.aside = box[0] - x, box[1] - y
         return found
 
     def in_layout(self, point: Point) -> Point:
         """Return the point (logical pixels) of the last column that matches a point of any column."""
-        wide = self.columns.wide
-        return point[0] + (2 - min(max(int(point[0] / wide), 0), 2)) * wide, point[1]
+        (x, y, *_), boxes = self.columns.boxes[-1], self.columns.boxes
+        own = max((box for box in boxes if box[0] <= point[0] and box[1] <= point[1]), default=boxes[0])
+        return point[0] + x - own[0], point[1] + y - own[1]
 
     # ---- frames
 
@@ -123,38 +128,50 @@ class ComparisonParts:
         """Return heads and legends, the card of the selected cube or the legends of rows, and whether it plays."""
         assert isinstance(frame, Compared)
         bench, columns, sketch = self._bench, self.columns, Sketch()
-        _, top, wide, high = columns.scene
-        for x in (wide, 2 * wide) if bench.panels_shown else ():
-            sketch.line((x, 12.0), (x, top + high), bench.theme.border, 1.0)
+        x, top, wide, high = columns.scene
+        for left, up, *_ in columns.boxes[1:] if bench.panels_shown else ():
+            ends = ((left, 12.0), (left, top + high)) if left else ((12.0, up), (wide - 12.0, up))
+            sketch.line(*ends, bench.theme.border, 1.0)
         self._heads(sketch, frame)
-        sketches = [*bench.scenery.around(frame, bench.colouring, None), sketch]
+        self._around = bench.scenery.around(frame, bench.colouring, None)
+        self._flat = [sketch], list[Sketch]()
         box = card_box(columns.legends)
         if columns.legends:
-            sketches += self._legends(frame)
+            self._legends(frame)
         if box is not None and bench.selected is not None:
             self._card(sketch, box, frame, bench.selected)
         elif box is not None and bench.views[-1].rows:
             own, y, tall = (box[2] - 2 * _GAP) / 2, columns.legends[0][1], columns.legends[0][3]
             for k, view in enumerate(bench.views[1:]):
-                sketches.append(view.strip.rows((box[0] + 8 + k * (own + _GAP), y, own, tall)))
+                self._flat[k].append(view.strip.rows((box[0] + 8 + k * (own + _GAP), y, own, tall)))
         keys = bench.places.keys
         if keys is not None and not bench.theme.presenter:
             taken = sum(measure(f"{key} {does}", LABEL) + 24 for key, does in bench.keys)
             words = fitted(pace_text, bench.places.size[0] - 2 * MARGIN - taken)
-            sketch.text(columns.scene[0] + wide - MARGIN, keys, words, LABEL, bench.theme.text3, anchor="right")
-        return sketches
+            sketch.text(x + wide - MARGIN, keys, words, LABEL, bench.theme.text3, anchor="right")
+        return [*self._around, *self._flat[0], *self._flat[1]]
 
-    def _legends(self, frame: Compared) -> list[Sketch]:
-        """Return the legend of the two and that of the difference, each with the marks of its cubes."""
-        bench, found = self._bench, list[Sketch]()
-        for box, views, one, most in zip(self.columns.legends, (bench.views[:2], bench.views[2:]),
-                                         (frame.frames[0], frame), (LEGEND, np.inf), strict=True):  # fmt: skip
+    @property
+    def sections(self) -> list[Sequence[Sketch]]:
+        """The picture by the numbers that its lists show.
+
+        First the labels of each column, all in the last one's place; then heads and legends of the two, and of the
+        difference.
+        """
+        bench = self._bench
+        last = [*bench.scenery.static, *bench.parts["cubes"], *self._around]
+        return [*(view.sketches for view in bench.views[:-1]), last, *self._flat]
+
+    def _legends(self, frame: Compared) -> None:
+        """Write the legend of the two and that of the difference, each with the marks of its cubes."""
+        bench = self._bench
+        for found, box, views, one, most in zip(self._flat, self.columns.legends, (bench.views[:2], bench.views[2:]),
+                                                (frame.frames[0], frame), (LEGEND, np.inf), strict=True):  # fmt: skip
             x, y, wide, high = box
             own, of = min(wide, most), views[0].colouring
             marks = {name: 0 for view in views for name in marks_on(view.slab, of, bench.camera, bench.density)}
             found.append(views[0].strip.legend((x, y, own, high), one))
             found.append(marks_line((x, y + high + 3.0, own, 0.0), bench.theme, tuple(marks)))
-        return found
 
     # ---- heads: name and step of each column, size of the difference
 
@@ -276,10 +293,7 @@ class ComparisonParts:
 
 
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
-    """Say where a difference (P,) is largest, or that there is none. `known` marks the places with two numbers.
-
-    Keep `js/comparison.js` in line with it.
-    """
+    """Say where a difference (P,) is largest, or that there is none. `known` marks the places with two numbers."""
     finite = known & np.isfinite(values)
     if not known.any():
         return "not computed yet"
@@ -305,7 +319,7 @@ _SMALL = 500.0  # logical pixels of a picture that is low
 class Columns:
     """The places of a comparison."""
 
-    wide: float  # of each column
+    boxes: tuple[Box, ...]  # of the columns, all of one size: the last ends with the picture, another below the next
     heads: tuple[Box, ...]  # of the heads
     legends: tuple[Box, ...]  # of the two and of the difference; empty without room
     scene: Box  # of the difference, which is the last
@@ -316,18 +330,27 @@ def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
 
     `shown` False: the cubes alone.
     """
-    width, height = places.size
-    wide = floor(width * places.scale / 3) / places.scale  # whole pixels: the three are drawn alike
-    head = (SMALL_HEAD if height < _SMALL else HEAD) if shown else LETTER
-    bottom = places.scene[1] + places.scene[3]
-    scene = (2 * wide, head, wide, max(bottom - head, 1.0))
+    (width, height), strip = places.size, places.strip
+    standing, bottom = height > width, places.scene[1] + places.scene[3]
+    if standing and strip is not None:  # no words are below the legends: the cubes have their room
+        strip = (strip[0], strip[1] + strip[3] - STRIP, strip[2], STRIP)
+        bottom = strip[1] - 8.0
+    along = floor((bottom if standing else width) * places.scale / 3) / places.scale  # whole pixels: drawn alike
+    across, down = (0.0, along) if standing else (along, 0.0)
+    boxes = tuple((k * across, k * down, width - 2 * across, height - 2 * down) for k in range(3))
+    wide = across or width
+    head = (SMALL_HEAD if standing or height < _SMALL else HEAD) if shown else LETTER
+    x, y, *_ = boxes[-1]
+    scene = (x, y + head, wide, max((down or bottom) - head, 1.0))
     pad = min(float(MARGIN), 0.05 * wide)  # left and right of the text in a column
-    heads = tuple((k * wide + pad, 0.0, wide - 2 * pad, head) for k in range(3))
+    heads = tuple((x + pad, y, wide - 2 * pad, head) for x, y, *_ in boxes)
     legends: tuple[Box, ...] = ()
-    if places.strip is not None:
-        _, y, _, high = places.strip
-        legends = ((pad, y, 2 * wide - pad - _GAP, high), (2 * wide + pad, y, wide - 2 * pad, high))
-    return Columns(wide, heads, legends, scene), replace(places, scene=scene)
+    if strip is not None:
+        _, y, _, tall = strip
+        own = (wide - 2 * pad - _GAP) / 2 if standing else wide - 2 * pad
+        x = width - pad - own if standing else 2 * wide + pad
+        legends = ((pad, y, x - _GAP - pad - (0.0 if standing else pad), tall), (x, y, own, tall))
+    return Columns(boxes, heads, legends, scene), replace(places, scene=scene)
 
 
 LEAST = 330.0

@@ -14,7 +14,7 @@ from .cubes.scale import ActivationScale, Coloring, Float, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import Places
 from .ink.painter import Painter, Viewport, clipped, gloo
-from .ink.sketch import Box, Sketch
+from .ink.sketch import Box, Point, Sketch
 from .ink.theme import Theme
 from .screen.strip import Strip
 from .shown.subject import Subject
@@ -23,9 +23,9 @@ from .space.layout import Layout
 
 
 class CubeView:
-    """The cubes of one frame, drawn `left` logical pixels left of their place in the layout, with their labels."""
+    """The cubes of one frame with their labels, drawn `aside` logical pixels from their place in the layout."""
 
-    left = 0.0
+    aside: Point = (0.0, 0.0)
 
     def __init__(
         self,
@@ -84,7 +84,9 @@ class CubeView:
     def draw(self, camera: Camera, window: Box, viewport: Viewport) -> None:
         """Paint the cubes inside `window`, and in a column of its own also its labels."""
         x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
-        own = (x - round(self.left * wide / self._places.size[0]), y, wide, high) if self.left else viewport
+        (across, down), size = self.aside, self._places.size
+        own = (x + round(across * wide / size[0]), y - round(down * high / size[1]), wide, high)
+        own = own if across or down else viewport
         with clipped(window, self._places.size, own):
             self.slab.draw(camera, viewport=own)
             if self.sketches:

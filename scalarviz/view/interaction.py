@@ -222,7 +222,8 @@ class Interaction:
             flat = bench.project(corners)
             (left, top), (across, down) = flat.min(axis=0).tolist(), np.ptp(flat, axis=0).tolist()
             if bench.compared is not None:  # it is drawn in each column
-                left += self.pointer[0] - bench.compared.in_layout(self.pointer)[0]
+                x_there, y_there = bench.compared.in_layout(self.pointer)
+                left, top = left + self.pointer[0] - x_there, top + self.pointer[1] - y_there
             own = (left, top, across, down)
             now = own, wide, high, *over, bench.layout, bench.camera
             x, y = self._placed.get(now, lambda: self._place(own, (wide, high), over)) or (x, y)

@@ -1,9 +1,11 @@
-"""Two recordings as one page: what each was, how far they are apart, and in which range.
+"""Two recordings as one page: the window's picture of what each was, how far they are apart, and in which range.
 
 What holds for every page (a sandbox, hostile names, no WebGL) is in ``test_page.py``.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
@@ -11,10 +13,12 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
-from scalarviz.view.comparison import MAP, largest_words
+from scalarviz.view.comparison import MAP
 from scalarviz.view.ink.text import figure
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page import pack
+from scalarviz.view.page.lists import SHAPES as SIZES
+from scalarviz.view.page.lists import PictureLists
 from scalarviz.view.workbench import Workbench
 
 from .players import opened, said, scene
@@ -72,26 +76,81 @@ def with_rows(tmp_path_factory):
         yield pair, pair.save_html(folder / "rows.html")
 
 
+SHAPES = {"lying": (1280, 720), "standing": (390, 844)}
+FILLED = """given => {
+    const { player, look } = scalarviz, { players: [a, b, last], around, ink: { measure } } = player;
+    const marksOf = (x, y, wide, high, ink, width, places) => ["lines", places.flatMap((unit) =>
+        [0, high].flatMap((down) => [x + unit * (wide - 1) + 0.5, y + down])), ink, width];
+    const filled = (records, moment) => records.map(([kind, ...said]) => {
+        if (kind === "marks") return marksOf(...said, moment.marks);
+        if (kind !== "number") return [kind, ...said];
+        const [x, y, size, own, bold, end, name, index, form, before, within] = said;
+        const text = moment.textOf(name, index, form, before, within, (one) => measure(one, size, Boolean(bold)));
+        return ["text", x, y, text, size, moment.inkOf(own, name, index), bold, end]; });
+    const inked = (record) => (record[0] === "text" ? record.with(5, inkOf(look, record[5])) : record);
+    player.draw();
+    const lists = [a, b, last].map((one) => filled(one.frame.list, one.overlay.ink.moment));
+    lists.push(...[a, last].map(({ shown, frame }, k) => filled(around[k], new Moment(shown, frame))));
+    return [lists.map((list) => list.map(inked)), given.map((list) => list.map(inked))]; }"""
+"""The lists of the page with the numbers that it shows, and given ones, with their colours."""
+
+
+def like(one, other):
+    """The same to a tenth of a pixel."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(like, one, other))
+    return one == other or (isinstance(one, int | float) and one == pytest.approx(other, abs=0.11))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_its_picture_is_that_of_the_window(browse, file, pair, with_rows, shape):
+    """Every record of every column, of heads and legends, with the numbers of the page, in both themes."""
+    page, seen = browse(viewport=dict(zip(("width", "height"), SHAPES[shape], strict=True))), 0
+    for (both, html), look in (((pair, file), "dark"), (with_rows, "light")):
+        opened(page, html, f"#frame=0&theme={look}")
+        for frame in (0, 3, len(both.steps) - 1):
+            for quantity in ("weight", "gradient", "update"):
+                bench = Workbench(both, SIZES[shape == "standing"], look, quantity=quantity)
+                bench.timed = True
+                bench.lay_out()
+                bench.update(both.frame_at(frame))
+                wanted, lists = PictureLists(bench, films=True).whole, [[]]
+                for record in wanted:
+                    lists.append([]) if record == ["section"] else lists[-1].append(record)
+                page.evaluate("([frame, name]) => { scalarviz.show(name); scalarviz.go(frame); }", [frame, quantity])
+                for here, there in zip(*page.evaluate(FILLED, lists), strict=True):
+                    wrong = [ends for ends in zip(here, there, strict=True) if not like(*ends)]
+                    assert not wrong, (shape, frame, quantity, wrong[:3])
+                    seen += len(here)
+    assert seen > 1000
+
+
 def test_each_says_its_own_step_and_loss(page, file, two, pair):
     opened(page, file, "#step=20")
     assert page.locator("#bar").get_attribute("aria-valuenow") == "20"
-    first, second = said(page, "head-a"), said(page, "head-b")
-    assert "one" in first
-    assert page.get_by_role("region", name="a: one").count() == 1
-    assert "other" in second
-    assert "step 20" in first
-    assert "step 14" in second
-    assert "its last before 20" in second
-    for one, words, at in ((two[0], first, 20), (two[1], second, 14)):
+    words = page.locator("#heads").text_content()
+    assert "one step 20 loss" in words
+    assert "other step 14 loss" in words
+    assert "its last before 20" in words
+    for one, at in ((two[0], 20), (two[1], 14)):
         assert f"{one.frame(one.at(at)).display_loss:.4f}" in words
+        assert f"{one.frame(one.at(at)).display_loss:.4f}" in page.locator("#loss").text_content()
     pair.to(20)
     frame = pair.frame()
     place = int(np.argmax(np.abs(frame.values)))
-    assert f"{abs(frame.values[place]):.4f}" in said(page, "head-difference")
+    assert f"largest {figure(float(frame.values[place]))}" in words
     told = page.locator("#bar").get_attribute("aria-valuetext")
     assert "a: loss" in told
     assert "at step 14" in told
     assert page.evaluate("scalarviz.run.edits.map(edit => edit[1])") == ["a: " + pair.pair[0].past.edits[0].what]
+
+
+def test_it_names_both_in_full_and_what_is_left_out(page, two, tmp_path):
+    pair = two[0].compare(two[1])
+    pair.names, pair.left_out = ("the first " * 9, "the second"), ("this and that",)
+    opened(page, pair.save_html(tmp_path / "named.html", title="both"))
+    words = said(page, "about")
+    assert all(word in words for word in (f"a: {pair.names[0].strip()}", "b: the second", "left out: this and that"))
 
 
 def test_one_camera_one_pointer_one_card(page, file, pair):
@@ -119,7 +178,7 @@ def test_one_camera_one_pointer_one_card(page, file, pair):
         assert f"{abs(one.values[4]):.4f}" in row
     assert "b at 14" in rows[2]
     page.keyboard.press("Escape")
-    assert "Click a cube" in said(page, "card")
+    assert page.locator("#card").is_hidden()
     page.mouse.move(5, 5)
     page.wait_for_function("() => scalarviz.player.players.every(one => !one.hit)")
 
@@ -127,12 +186,13 @@ def test_one_camera_one_pointer_one_card(page, file, pair):
 def test_of_itself_there_is_no_difference(page, two, tmp_path):
     path = two[0].compare(two[0]).save_html(tmp_path / "same.html", theme="light")
     opened(page, path, "#step=30")
-    assert "no difference: every number is the same" in said(page, "head-difference")
-    assert page.evaluate("scalarviz.three[2].texels.weight.every(x => x === 0)") is True
+    heads = page.locator("#heads")
+    assert "no difference: every number is the same" in heads.text_content()
+    assert page.evaluate("scalarviz.player.frame.texels.weight.every(x => x === 0)") is True
     page.keyboard.press("g")
-    assert "difference of gradients" in said(page, "head-difference")
+    assert "difference of gradients" in heads.text_content()
     page.keyboard.press("Home")
-    assert "not computed yet" in said(page, "head-difference")
+    assert "not computed yet" in heads.text_content()
 
 
 def test_of_rounded_numbers_no_digit_is_shown_that_is_not_sure(page, pair, tmp_path, monkeypatch):
@@ -145,10 +205,10 @@ def test_of_rounded_numbers_no_digit_is_shown_that_is_not_sure(page, pair, tmp_p
         ({ step: Array.from(half.tables.weight.errors.slice(0, 12)) }))""")
     ]
     errors = np.sum(steps, axis=0)
-    got = page.evaluate("Array.from(scalarviz.three[2].texels.weight.slice(0, 12))")
+    got = page.evaluate("Array.from(scalarviz.player.frame.texels.weight.slice(0, 12))")
     pair.to(20)
     assert (np.abs(np.array(got) - pair.frame().values) <= errors * 1.001 + 1e-9).all()
-    told = page.evaluate("Array.from(scalarviz.three[2].errors.weight.slice(0, 12))")
+    told = page.evaluate("Array.from(scalarviz.player.frame.errors.weight.slice(0, 12))")
     np.testing.assert_allclose(told, errors, rtol=1e-6)
     texts = page.evaluate("Array.from({ length: 12 }, (_, k) => scalarviz.run.texts(scalarviz.frame, 'weight', k)[2])")
     for text, value, error in zip(texts, pair.frame().values, errors, strict=True):
@@ -156,31 +216,20 @@ def test_of_rounded_numbers_no_digit_is_shown_that_is_not_sure(page, pair, tmp_p
         assert abs(float(number) - value) <= 10.0 ** -len(number.partition(".")[2].partition("e")[0]) + error
 
 
-def test_the_words_of_the_largest_are_those_of_the_window(ask):
-    rng, cases, wanted = np.random.default_rng(0), [], []
-    names = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
-    for _ in range(300):
-        count = int(rng.integers(1, 5))
-        numbers = rng.choice([0.0, 0.0, -0.25, 1.5, 3e-6, 12345.0, *names.values()], count)
-        known = rng.random(count) < 0.7
-        cases.append([[x if np.isfinite(x) else str(x) for x in numbers], [0 if one else 32 for one in known]])
-        wanted.append(largest_words(numbers, known, str))
-    got = ask("comparison.js", """cases => cases.map(([texts, flags]) => {
-        const numbers = texts.map(x => x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
-        const same = !numbers.some((x, k) => !flags[k] && Number.isFinite(x) && x !== 0);
-        return largestText(numbers, flags, null, same, String); })""", cases)  # fmt: skip
-    assert got == wanted
-
-
 def test_on_a_telephone_the_three_stand_below_each_other(browse, file):
     page = opened(browse(viewport={"width": 390, "height": 844}, has_touch=True), file, "#step=20")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    boxes = [page.locator(f"#cubes-{name}").bounding_box() for name in ("a", "b", "difference")]
-    assert len({(box["x"], box["width"]) for box in boxes}) == 1
-    assert np.ptp([box["height"] for box in boxes]) < 1
-    for above, below in zip(boxes, [*boxes[1:], page.locator("#bar").bounding_box()], strict=True):
-        assert above["y"] + above["height"] <= below["y"]
-    assert below["y"] + below["height"] <= 844
+    boxes = page.evaluate("""() => scalarviz.player.players.map(({ box, document: { scene }, view: { type } }) => {
+        const { x, y } = box.getBoundingClientRect(), [left, top, wide, high] = scene;
+        return [x + left * type, y + top * type, wide * type, high * type]; })""")
+    assert len({(round(x), round(wide)) for x, _, wide, _ in boxes}) == 1
+    for above, below in itertools.pairwise([*boxes, [*page.locator("#bar").bounding_box().values()]]):
+        assert above[1] + above[3] <= below[1]
+    assert below[1] + below[3] <= 844
+    at = [(x + wide / 4, y + high / 2) for x, y, wide, high in boxes]
+    for k, place in enumerate(at):  # each column hears its own pointer
+        page.mouse.move(*place)
+        page.wait_for_function("k => scalarviz.player.players.every((one, n) => !one.pointer === (n !== k))", arg=k)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +264,6 @@ def test_numbers_and_rows_and_their_ranges_are_those_of_both_recordings_and_of_t
             assert set(told) == {"weight", "gradient", "update", "input", "1", "2"}
             for name, numbers in told.items():
                 np.testing.assert_array_equal(np.float32(numbers), np.float32(own[name]), f"{steps[place]}, {name}")
-    assert page.locator("#card canvas.rows").count() == 2
     for step in (0, 7, 12):
         got = page.evaluate("""step => { scalarviz.go(scalarviz.run.steps.indexOf(step));
             return scalarviz.player.players.map(one => { one.draw(); const { range, activation } = one.shown;
@@ -251,15 +299,3 @@ def test_a_row_says_its_name_and_its_numbers(page, with_rows):
     assert table["h3"] == wanted
     assert table["input right"][0] == figure(float(X[3, 1]))
     assert page.evaluate("scalarviz.run.tip(0, 'weight', 1)[0][0]") == "from right to h1"
-
-
-def test_of_a_single_layer_columns_and_rows_have_their_names(page, file, pair):
-    assert pair.stages == ()
-    opened(page, file, "#step=20")
-    got = page.evaluate("""() => scalarviz.player.players.map(({ overlay: { around } }) =>
-        around.placed.flatMap(([{ texts }]) => texts.map(text => text[2])))""")
-    with offscreen():
-        bench = Workbench(pair, (1280, 720))
-        bench.update(pair.frame())
-        got.append([text.text for sketch in bench.sketches for text in sketch.texts])
-    assert [{"r", "g", "b", "to r", "to g", "to b"} <= set(words) for words in got] == [True] * 4

@@ -15,7 +15,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
-SIZES = [(1280, 720), (640, 360)]
+SIZES = [(1280, 720), (640, 360), (480, 844)]
 SHORT = {"steps": 12, "every": 5}
 ONE, WIDE = "no bias", "mlp"
 """Networks: of the second one there are rows of activations."""
@@ -49,9 +49,16 @@ def hosted(pair, window):
 
 def column(host, picture, number):
     """The pixels of a column's cubes."""
-    _, y, wide, high = (round(part * host.bench.scale) for part in host.bench.compared.columns.scene)
-    left = round(number * host.bench.compared.columns.wide * host.bench.scale)
-    return picture[y + 2 : y + high - 2, left + 3 : left + wide - 3]
+    x, y, wide, high = (round(part * host.bench.scale) for part in host.bench.compared.columns.scene)
+    first, *_, last = (host.bench.compared.columns.boxes[k] for k in (number, -1))
+    left, top = (round((one - other) * host.bench.scale) for one, other in zip(first[:2], last[:2], strict=True))
+    return picture[y + top + 2 : y + top + high - 2, x + left + 3 : x + left + wide - 3]
+
+
+def behind_by(host, at, count):
+    """The same place so many columns before the last."""
+    (x, y, *_), (left, top, *_) = (host.bench.compared.columns.boxes[k] for k in (2 - count, 2))
+    return at[0] + x - left, at[1] + y - top
 
 
 def differing(host, picture, number, other, of=None):
@@ -79,13 +86,16 @@ def test_columns_of_one_recording_are_alike_their_difference_is_none_and_nothing
     found, box = host.bench.compared.columns, card_box(host.bench.compared.columns.legends)
     width, _ = (part / host.bench.scale for part in size)
     assert width - 3 < found.scene[0] + found.scene[2] <= width
-    assert found.heads[0][3] <= found.scene[1] + 1e-6
+    assert found.heads[-1][1] + found.heads[-1][3] <= found.scene[1] + 1e-6
     assert found.scene[1] + found.scene[3] <= min(legend[1] for legend in found.legends)
-    places = [host.bench.compared.in_layout((x, 0.0))[0] for x in (1, width / 3 + 1, 2 * width / 3 + 1)]
-    assert places == pytest.approx([2 * width / 3 + 1] * 3, abs=2)
-    heads = found.heads
-    assert all(head[0] + head[2] <= after[0] for head, after in itertools.pairwise(heads))
-    assert (box is None) == (size == SIZES[1])
+    places = np.array([host.bench.compared.in_layout((x + 1, y + 1)) for x, y, *_ in found.boxes])
+    assert np.ptp(places, axis=0).max() < 1e-6
+    along = int(size[1] > size[0])  # below each other in a standing picture
+    for one, after in itertools.pairwise(found.boxes):
+        assert one[along] + found.scene[along + 2] <= after[along] <= one[along] + one[2 + along]
+    for head, own in zip(found.heads, found.boxes, strict=True):
+        assert all(own[k] <= head[k] and head[k] + head[2 + k] <= own[k] + own[2 + k] for k in (0, 1))
+    assert (box is None) == (size != SIZES[0])
     if box is not None:
         assert box[0] + box[2] <= found.legends[1][0]
         assert box[1] >= found.scene[1] + found.scene[3] - 4
@@ -110,14 +120,14 @@ def test_what_is_pointed_at_or_clicked_in_one_column_is_said_of_all(hosted):
     (x, y), index = host.cube()
     frame, before = host.shown, host.picture()
     for behind in range(3):
-        at = x - behind * host.bench.compared.columns.wide, y
+        at = behind_by(host, (x, y), behind)
         assert host.bench.pick(host.pixel(at)) == index
         host.point(at)
         assert host.bench.interaction.hovered == index
         for name, one in (("a", frame.a), ("b", frame.b), ("b − a", frame)):
             value = f"{abs(one.values[index]):.4f}"
             assert any(line.startswith(f"{name}: ") and value in line for line in host.words())
-    host.click((x - host.bench.compared.columns.wide, y))
+    host.click(behind_by(host, (x, y), 1))
     assert host.bench.selected == index
     said = set(host.words())
     for one in (frame.a, frame.b, frame):

@@ -67,11 +67,26 @@ def document_of(
 
 
 def layout_of(bench: Workbench) -> dict[str, Any]:
-    """Return the cubes of a picture, their camera, and the box for the time bar, in logical pixels."""
+    """Return the cubes of a picture, their camera, and the box for the time bar, in logical pixels.
+
+    Of a comparison it is the layout of one column, whose lists are `left` and `top` pixels off, with the size of the
+    whole picture and the boxes of all columns.
+    """
     layout, places = bench.layout, bench.places
-    return {
+    found = {
         **cubes_of(layout), "size": list(bench.camera.size), "rect": list(layout.rect), "scene": short(places.scene),
         "pose": pose_data(layout.camera, layout), "time": None if places.time is None else short(places.time),
+    }  # fmt: skip
+    if bench.compared is None:
+        return found
+    boxes, ratio = bench.compared.columns.boxes, np.array(bench.camera.size) / places.size
+    box = np.array(boxes[-1])
+    corner = box[:2] * ratio  # in pixels of the camera
+    return found | {
+        "size": (box[2:] * ratio).tolist(), "rect": (np.array(layout.rect) - [*corner, *corner]).tolist(),
+        "scene": short(np.array(places.scene) - [*box[:2], 0.0, 0.0]),
+        "pose": found["pose"] | {"place": (np.array(found["pose"]["place"]) - corner).tolist()},
+        "left": box[0], "top": box[1], "picture": short(places.size), "columns": [short(one) for one in boxes],
     }  # fmt: skip
 
 

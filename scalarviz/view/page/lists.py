@@ -23,6 +23,9 @@ from .document import layout_of
 PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 """Lists of a picture, lowest first, split by what changes together; `js/picture.js` has the same."""
 
+BESIDE = "beside"
+"""Part of a picture that does not depend on the quantity, and a record in whose place it stands."""
+
 
 class PictureLists:
     """Converts the sketches of a workbench; equal sketches are converted once.
@@ -43,6 +46,21 @@ class PictureLists:
         found = {name: self._records(name, part) for name, part in bench.parts.items()}
         over = [self._records(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "over": [record for layer in over for record in layer]}
+
+    @property
+    def whole(self) -> list[Record]:
+        """The lists of all parts but the time bar, one after the other; the record ``[BESIDE]`` is for what is beside.
+
+        Of a comparison they are those of its sections, with a record ``["section"]`` between two of them.
+        """
+        if self._bench.compared is None:
+            parts = self.parts()
+            return [*parts["still"], [BESIDE], *parts["cubes"], *parts["numbers"], *parts["over"]]
+        found = list[Record]()
+        for k, section in enumerate(self._bench.compared.sections):
+            found += [["section"]] if k else []
+            found += self._records(f"section {k}", section)
+        return found
 
     def _records(self, name: str, sketches: Iterable[Sketch]) -> list[Record]:
         now = [*sketches]
@@ -110,10 +128,6 @@ def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
     return found
 
 
-BESIDE = "beside"
-"""Part of a picture that does not depend on the quantity, and a record in whose place it stands."""
-
-
 class FrameLists:
     """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound.
 
@@ -138,17 +152,21 @@ class FrameLists:
         self._found: list[list[Any]] = []
 
     @property
+    def first(self) -> Workbench:
+        """The picture of the first quantity in the first shape."""
+        return self._benches[0][0]
+
+    @property
     def layout(self) -> dict[str, Any]:
         """The layout of the first shape."""
-        return layout_of(self._benches[0][0])
+        return layout_of(self.first)
 
     def add_frame(self, frame: Frame, words: str = "recording") -> None:
         """Write the picture of one more frame; `words` stand in the second line of its head."""
         for benches, reader in zip(self._benches, self._readers, strict=True):
             for bench in benches:
                 bench.update(frame, words)
-                parts = self._lists[bench].parts()
-                self._add(bench, [*parts["still"], [BESIDE], *parts["cubes"], *parts["numbers"], *parts["over"]])
+                self._add(bench, self._lists[bench].whole)
             first = benches[0]
             for choice in range(self._choices):
                 if reader is not None:

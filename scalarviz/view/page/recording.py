@@ -28,8 +28,7 @@ from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.contents import write_pictures
 from ...run.sources.recording.steps import Sample, open_step
 from ...scalar.weight import Weight
-from ..comparison import MAP, DifferenceScale, both_rows
-from ..cubes.scale import ActivationScale
+from ..comparison import MAP
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
@@ -38,6 +37,7 @@ from ..shown.subject import Subject, pair_subject
 from .bar import bars_of
 from .document import document_of
 from .link import link_of
+from .lists import FrameLists, Pool
 from .pack import Float32, dense_text, packed_text, squeezed
 from .page import GESTURES, keys_of, numbers_of, shell
 from .pictures import chosen, panel_pictures, still_bytes
@@ -265,10 +265,6 @@ def names_of(paths: Sequence[Path], called: Sequence[str] = ()) -> list[str]:
 
 SENTENCE = "Two recorded trainings and their difference; playing them needs a browser with JavaScript and WebGL 2"
 QUANTITIES = ("weight", "gradient", "update")
-COLUMNS, AROUND = 3, (47, 363)
-"""Number of columns of cubes, and pixels of a page around them: across and down."""
-SMALLEST, STACKED = (200, 200), (366, 160)
-"""Least pixels for the cubes of each; and pixels on an upright screen, one above the other."""
 
 Parts = dict[str, Float32]
 
@@ -281,48 +277,50 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     most = count if frames is None else min(integer("frames of a page", frames, 2), count)
     shown = chosen(range(count), most)
     subject, last = pair_subject(pair), pair.frame_at(count - 1)
-    wide, high = (size[0] - AROUND[0]) // COLUMNS, size[1] - AROUND[1]
-    document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, strip=False)
-    other = document_of(subject, STACKED, look, strip=False)
-    head, tables = _head_and_tables(pair, shown, document)
-    head |= {"ranges": _row_ranges(pair, shown, subject)} if pair.stages else {}
-    shows = [{**one, "words": f"{one['words']}, {pair.of}", "map": MAP} for one in document["quantities"]]
-    line = [title, *(lacks for name in QUANTITIES[1:] if (lacks := pair.lacks(name)))]
-    line += [f"{len(shown):,} of {count:,} recorded steps"] if len(shown) < count else []
-    keys = keys_of({name for name in QUANTITIES if not pair.lacks(name)})
+    known, pool = [name for name in QUANTITIES if not pair.lacks(name)], Pool()
+    lists, ranges = FrameLists(subject, known, pool), list[list[float]]()
+    for place in shown:
+        lists.add_frame(pair.frame_at(place))
+        rows, apart = (view.activations.range for view in lists.first.views[1:])
+        ranges.append([rows.low, rows.high, apart.high])
+    document = document_of(subject, lists.layout, look)
+    head, tables = _head_and_tables(pair, shown, document, known)
+    keys = keys_of({*known})
     head |= {
-        "document": document, "upright": upright(document, other),
-        "third": {"quantities": shows, "sheet": False, "scope": "the difference", "ownRange": True},  # in its document
+        "document": document, "ranges": ranges if pair.stages else [], "of": pair.of,
+        "third": {"quantities": [{**one, "map": MAP} for one in document["quantities"]], "sheet": False},
         "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no update / value
-        "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [],
+        "about": {"line": "  \N{MIDDLE DOT}  ".join(_about(pair, subject, title, len(shown))),
                   "gestures": list(map(list, GESTURES))},
-        "edits": [(edit.step, edit.what) for edit in pair.past.edits], "of": pair.of,
+        "edits": [(edit.step, edit.what) for edit in pair.past.edits],
         "bars": bars_of(subject, last, head["steps"], pair.past, other=pair.other_curve),
     }  # fmt: skip
-    parts = {"run": dense_text(squeezed(head)), **{name: packed_text(table) for name, table in tables.items()}}
-    still, call = still_bytes(subject, last, size, look), "openComparison();"
+    parts = {"run": dense_text(squeezed(head)), "lists": dense_text(squeezed(lists.as_json() | pool.as_json()))}
+    parts |= {name: packed_text(table) for name, table in tables.items()}
     sides = []
     for name, one in zip(NAMES, last.frames, strict=True):
         loss = "" if np.isnan(one.display_loss) else f", loss {loss_text(one.display_loss)}"
         sides.append(f"{name} at step {one.step:,}{loss}")
-    sentence = f"{SENTENCE}: {'; '.join(sides)}."
-    without = [Names(subject).plain(line) for line in pair.left_out]
-    left, more = [*without, ""][0], f"  \N{MIDDLE DOT}  {len(without) - 1} more" * (len(without) > 1)
-    called = {f"called_{a}": name if name != a else "" for a, name in zip("ab", pair.names, strict=True)}
-    words = {
-        "a": pair.names[0], "b": pair.names[1], **called, "of": pair.of, "every": "; ".join(without),
-        "left": f"left out: {left}{more}" if left else "",
-    }  # fmt: skip
-    return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still, words=words)
+    still, call = still_bytes(subject, last, size, look), "openComparison();"
+    return shell(title, look, parts, f"{SENTENCE}: {'; '.join(sides)}.", call, "comparison.js", still=still)
+
+
+def _about(pair: RecordedPair, subject: Subject, title: str, count: int) -> list[str]:
+    """Return words about the two: their names, what could not be compared, and how many steps the page has."""
+    named = [f"{letter}: {name}" for letter, name in zip(NAMES, pair.names, strict=True) if name != letter]
+    line = [title, *(named if title != " and ".join(pair.names) else ())]
+    line += [lacks for name in QUANTITIES[1:] if (lacks := pair.lacks(name))]
+    without = "; ".join(Names(subject).plain(one) for one in pair.left_out)
+    line += [f"left out: {without}"] if without else []
+    return line + ([f"{count:,} of {len(pair.steps):,} recorded steps"] if count < len(pair.steps) else [])
 
 
 def _head_and_tables(
-    pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]
+    pair: RecordedPair, shown: Sequence[int], document: dict[str, Any], known: Sequence[str]
 ) -> tuple[dict[str, Any], Parts]:
     """Return the head (steps, each recording's frame at each step, frame data), and the tables by part name."""
     steps = [int(pair.steps[k]) for k in shown]
     stands = [pair.places(step) for step in steps]
-    known = [name for name in QUANTITIES if not pair.lacks(name)]
     both: list[dict[str, Any]] = []
     tables, places = Parts(), []
     for k, letter in enumerate(NAMES):
@@ -332,26 +330,4 @@ def _head_and_tables(
         told, found = numbers_of(frames, document, known, lambda frame: frame.display_loss)
         both.append({"name": pair.names[k], **told})
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
-    count = document["parameters"]
-    same = {name: _same(tables[f"a-{name}"][:, :count], tables[f"b-{name}"][:, :count], places) for name in known}
-    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same}, tables
-
-
-def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> list[list[float]]:
-    """Return for each step: low and high of both recordings' rows, and the upper end of their difference."""
-    theme = get_theme("dark")  # ranges are the same in both themes
-    rows = ActivationScale(subject.stages, theme, sheet=subject.sample.sheet)
-    apart = DifferenceScale(subject.stages, theme, pair.of)
-    found = []
-    for place in shown:
-        frame = pair.frame_at(int(place))
-        rows.update(both_rows(*frame.frames), None)
-        apart.update(frame, None)
-        found.append([rows.range.low, rows.range.high, apart.range.high])
-    return found
-
-
-def _same(a: Float32, b: Float32, places: list[list[int]]) -> list[int]:
-    """Return for each step whether all finite numbers are equal, before the page rounds them."""
-    finite = [np.isfinite(table) for table in (a, b)]
-    return [int(not np.any((a[i] != b[j]) & finite[0][i] & finite[1][j])) for i, j in zip(*places, strict=True)]
+    return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both}, tables

@@ -1,17 +1,13 @@
-// The page of two recordings: the page of one, with three pictures, and words about both.
+// The page of two recordings: the page of one, whose picture has three columns.
 
-import { NumberCard, NumberTable } from "./card.js";
-import { element } from "./ink.js";
-import { ScaleBar } from "./legend.js";
-import { countText, lossText, rateText, sureText } from "./numbers.js";
+import { Moment } from "./bound.js";
+import { Ink, element, putUnder } from "./ink.js";
+import { paintList, whenLoaded } from "./list.js";
+import { countText, lossText } from "./numbers.js";
 import { Page, openPage, part } from "./page.js";
 import { readPair } from "./pair.js";
 import { Player } from "./player.js";
-import { MARK_BITS } from "./quantity.js";
 import { TimeBar } from "./timebar.js";
-import { meaningOf } from "./tip.js";
-
-const SIDES = ["a", "b", "difference"];
 
 class PairBar extends TimeBar {
   lossWords(frame) {
@@ -23,82 +19,42 @@ class PairBar extends TimeBar {
 }
 
 export class Comparison extends Page {
-  place() {
-    const cubes = part("cubes");
-    cubes.classList.toggle("stacked", cubes.clientWidth < this.widest * cubes.clientHeight);
-    super.place();
-  }
-
-  get widest() {
-    return 0.9;
-  }
-
   playerOf(root, document, options) {
-    const { run } = this, views = new Views(SIDES.map(side => part(`cubes-${side}`)), document, run.third, options);
-    views.on("drawn", () => this.drawScales());
-    return views;
+    return new Views(root, document, this.run.third, options);
   }
 
-  make() {
-    const { run } = this;
-    this.bar = new PairBar(part("bar"), run, frame => this.stop() || this.go(frame));
-    this.card = new NumberCard(document.querySelector("#card .body"), run, () => this.select(null));
-    this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
-    this.scales = ["both", "difference"].map(name => new ScaleBar(part(`scale-${name}`), run.document));
-    const titles = run.rows.length ? ["activation", `activation, ${run.of}`] : [];
-    this.rowScales = titles.map((title, k) => new ScaleBar(part(`rows-${k ? "difference" : "both"}`), run.document, title));
-    for (const { canvas } of this.rowScales) canvas.hidden = false;
-    this.makeControls();
-    for (const scale of [...this.scales, ...this.rowScales]) new ResizeObserver(() => this.drawScales()).observe(scale.canvas);
+  barOf(root, go) {
+    return new PairBar(root, this.run, go);
   }
 
-  drawScales() {
-    const { players } = this.player ?? { players: [] };
-    if (!this.scales || players.length < 3) return;
-    this.scales[0].draw(players.slice(0, 2), this.look);
-    this.scales[1].draw(players.slice(2), this.look);
-    this.rowScales.forEach((scale, k) => scale.draw([players[2 * k]], this.look));
-  }
-
+  /** The frames of the three columns with their lists; and the lists around them. */
   shown() {
-    this.three = this.run.shown(this.frame);
-    for (const one of this.three) one.tip = ({ plate, element }) => this.tip(plate, element);
-    return this.three;
+    const { run, frame, quantity, shape, player } = this, lists = run.listAt(frame, quantity, shape);
+    const three = run.shown(frame, player.document).map((one, k) => ({ ...one, list: lists[k], tip: ({ plate, element }) => this.tip(plate, element) }));
+    return { three, around: lists.slice(3) };
+  }
+
+  paint() {
+    const shown = this.shown();
+    this.player.show(shown);
+    whenLoaded(shown.around.flat(), () => this.player.renew());
   }
 
   tip(plate, element) {
-    return this.run.tip(this.frame, this.player.quantity, this.run.document.plates[plate].texel + element);
+    const { kind, name, start } = this.player.document.plates[plate], row = kind === "activation";
+    const first = row ? this.run.document.plates.find(one => one.kind === kind && one.name === name).texel : start;
+    return this.run.tip(this.frame, this.quantity, first + element);
   }
 
+  lossWords() {
+    const { run, frame } = this;
+    return run.halves.map((half, k) => lossText(half.loss[run.places[frame][k]])).join(" and ");
+  }
+
+  /** Write the words of the heads where they can be read without seeing the picture. */
   write() {
-    const { run, frame, look, player } = this;
-    if (!this.three) return;
-    const { words } = run.document.quantities.find(one => one.name === player.quantity);
-    part("shows").textContent = words;
-    this.writeHeads(player.quantity, words);
-    this.bar.show(frame, look);
-    this.card.show(frame, player.quantity, look);
-    this.table.show(frame, player.quantity);
-    this.quantities.show(player.quantity);
-  }
-
-  /** Write above each picture its step, and the size of the difference. */
-  writeHeads(quantity, words) {
-    const { run, frame, three: [, , third] } = this, asked = run.steps[frame], { parameters } = run.document;
-    const [a, b, difference] = SIDES.map(side => part(`head-${side}`)), moments = [a, b].map(head => head.querySelector(".moment"));
-    run.halves.forEach((half, k) => {
-      const at = run.places[frame][k], step = half.steps[at], moment = moments[k];
-      moment.replaceChildren("step ", element("b", "", countText(step)), " loss ", element("b", "", lossText(half.loss[at])), " ");
-      const other = step < asked ? `its last before ${countText(asked)}` : step > asked ? `its first, after ${countText(asked)}` : "";
-      const rate = Number.isNaN(half.lr[at]) ? "" : `lr ${rateText(half.lr[at])}`;
-      moment.append(element("span", other ? "other" : "rate", other || rate));
-    });
-    const numbers = third.texels[quantity].subarray(0, parameters), nameOf = index => meaningOf(run.document, index);
-    const same = run.exact ? !numbers.some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
-    const flags = quantity === "weight" ? new Uint8Array(parameters) : third.flags;
-    const text = largestText(numbers, flags, third.errors[quantity], Boolean(same), nameOf);
-    difference.querySelector(".name").textContent = `difference of ${words}s`;
-    Object.assign(difference.querySelector(".moment"), { textContent: text, title: text });
+    super.write();
+    part("heads").textContent = this.player.around.flat().filter(([kind]) => kind === "text").map(record => record[3]).join(" ");
   }
 }
 
@@ -106,45 +62,30 @@ export function openComparison() {
   return openPage(readPair, Comparison);
 }
 
-/**
- * Return where the difference is largest, or that there is none, in the window's words. Each number may be off by its
- * error; `same`: all were equal before they were rounded.
- */
-export function largestText(numbers, flags, errors, same, nameOf) {
-  let [index, known, finite] = [-1, 0, 0];
-  for (let k = 0; k < numbers.length; k++) {
-    if (flags[k] & MARK_BITS.missing) continue;
-    known++;
-    if (!Number.isFinite(numbers[k])) continue;
-    finite++;
-    if (index < 0 || Math.abs(numbers[k]) > Math.abs(numbers[index])) index = k;
-  }
-  if (!known) return "not computed yet";
-  const beside = known > finite ? `${countText(known - finite)} NaN or infinite` : "";
-  if (!finite) return `no number to compare: ${beside}`;
-  if (same) return beside ? `no difference between numbers; ${beside}` : "no difference: every number is the same";
-  const said = `largest ${sureText(numbers[index], errors?.[index] ?? 0)}  \u00b7  ${nameOf(index)}`;
-  return beside ? `${said}  \u00b7  ${beside}` : said;
-}
-
-/** Players of one document in three elements. */
+/** The picture of a comparison: three players of one document, in the boxes of its columns, and lists over them. */
 export class Views {
-  constructor(roots, document, third, options) {
-    this.players = [];
-    this.listeners = [];
-    this.following = false;
+  constructor(root, document, third, options) {
+    Object.assign(this, { root, document, players: [], listeners: [], around: [], written: null, following: false });
+    const { picture: [wide, high], columns } = document, [, , across, down] = columns[0];
+    this.boxes = columns.map(([x, y]) => {
+      const box = root.appendChild(element("div", "column")), share = (part, whole) => `${100 * part / whole}%`;
+      return Object.assign(box.style, { left: share(x, wide), top: share(y, high), width: share(across, wide), height: share(down, high) }) && box;
+    });
     try {
-      for (const [k, root] of roots.entries()) {
-        this.players.push(new Player(root, k < 2 ? document : { ...document, ...third }, { ...options, legends: "none" }));
+      for (const [k, box] of this.boxes.entries()) {
+        const own = { ...document, ...(k === 2 && third), lit: [-columns[k][0], -columns[k][1], wide, high] };
+        this.players.push(new Player(box, own, options));
       }
     } catch (error) {
       this.dispose();
       throw error;
     }
+    this.ink = new Ink(root.appendChild(element("canvas", "around")), document.advances);
     for (const player of this.players) {
       player.on("pose", pose => this.#follow(player, pose));
       player.on("hover", () => this.#point(player));
       player.on("select", which => this.#select(player, which));
+      player.on("drawn", () => this.outdated || this.#write());
     }
   }
 
@@ -180,8 +121,31 @@ export class Views {
     else for (const player of this.players) player.on(name, listener);
   }
 
-  show(frames) {
-    this.players.forEach((player, k) => player.show(frames[k]));
+  show({ three, around }) {
+    this.around = around;
+    this.players.forEach((player, k) => player.show(three[k]));
+  }
+
+  /** Write what stands around the columns again. */
+  renew() {
+    this.written = null;
+    if (!this.outdated) this.#write();
+  }
+
+  // Write heads and legends, each with the numbers of the player whose it is, if they have changed.
+  #write() {
+    const { ink, document: { picture, themes }, players: [first, , last], around } = this, { type } = first.view, wanted = [around, type, this.theme];
+    if (this.written && wanted.every((one, k) => one === this.written[k])) return;
+    this.written = wanted;
+    ink.begin(...picture, type * Math.max(1, window.devicePixelRatio || 1), themes[this.theme]);
+    [first, last].forEach(({ shown, frame }, k) => {
+      ink.moment = new Moment(shown, frame);
+      paintList(ink, around[k]);
+    });
+  }
+
+  get frame() {
+    return this.players[2].frame;
   }
 
   get outdated() {
@@ -191,12 +155,26 @@ export class Views {
   fit() {
     this.players[0].fit(); // the others follow
   }
-}
 
-for (const name of ["draw", "flatten", "dispose"]) {
-  Views.prototype[name] = function () {
-    for (const player of this.players) player[name]();
-  };
+  draw() {
+    for (const player of this.players) player.draw();
+    this.renew();
+  }
+
+  /** Draw everything of a column on its upper canvas, for printing, until the next drawing. */
+  flatten() {
+    const { canvas } = this.ink, { picture, columns } = this.document, share = (pixels, k) => pixels * [canvas.width, canvas.height][k % 2] / picture[k % 2];
+    this.players.forEach((player, k) => {
+      const { above } = player;
+      putUnder(above, flat => flat.drawImage(canvas, ...columns[k].map(share), 0, 0, above.width, above.height));
+      player.flatten();
+    });
+  }
+
+  dispose() {
+    for (const player of this.players) player.dispose();
+    for (const made of [...this.boxes, this.ink?.canvas]) made?.remove();
+  }
 }
 
 // Properties of one player hold for all.

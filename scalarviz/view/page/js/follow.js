@@ -19,7 +19,7 @@ function middleOf([kind, x, y, ...said]) {
  * The map has the `cube` on which the record stands, or null, and `at`: where its middle is now.
  */
 export function followers(document, view) {
-  const [left, top, wide, high] = document.scene, { left: aside = 0 } = document, here = ([x, y]) => [x - aside, y], listed = cameraOf(document.pose, document.size, view.points);
+  const [left, top, wide, high] = document.scene, { left: aside = 0, top: down = 0 } = document, here = ([x, y]) => [x - aside, y - down], listed = cameraOf(document.pose, document.size, view.points);
   const planes = document.plates.map((plate) => planeOf(plate, listed));
   const move = (plane, at) => {
     const { origin, way } = rayAt(listed, at), along = dot3(plane.normal, way);
@@ -35,7 +35,7 @@ export function followers(document, view) {
     const plane = cube ? planes[cube.plate] : planes.reduce((best, one) => (away(one) < away(best) ? one : best));
     if (many) return (point) => move(plane, here(point));
     const there = move(plane, at);
-    return Object.assign(([x, y]) => [x - aside + there[0] - at[0], y + there[1] - at[1]], { cube, at: there });
+    return Object.assign(([x, y]) => [x - aside + there[0] - at[0], y - down + there[1] - at[1]], { cube, at: there });
   };
 }
 

@@ -60,8 +60,8 @@ export class Overlay {
 
   // Draw the list; under another camera what stands among the cubes follows them, inside the scene.
   #paintList(list) {
-    const { ink, view, document } = this, left = document.left ?? 0, { context } = ink;
-    const there = ([x, y]) => [x - left, y], follow = view.turned ? followers(document, view) : () => null;
+    const { ink, view, document } = this, { left = 0, top = 0 } = document, { context } = ink;
+    const there = ([x, y]) => [x - left, y - top], follow = view.turned ? followers(document, view) : () => null;
     const moved = list.map((record) => [record, follow(record)]);
     context.save(); // a clipping box ends here and the next one starts
     context.beginPath();

@@ -34,7 +34,7 @@ export class Page {
 
   make() {
     const { run } = this;
-    this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
+    this.bar = this.barOf(part("bar"), frame => this.stop() || this.go(frame));
     this.pictures = new PanelPictures(part("pictures"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
     this.table = new NumberTable(part("table"), run, texel => this.choose(texel));
@@ -44,6 +44,10 @@ export class Page {
     const bits = run.about.bits ?? 16;
     const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: only certain digits are shown`;
     this.origin = part("about").textContent = run.about.line + rounded;
+  }
+
+  barOf(root, go) {
+    return new TimeBar(root, this.run, go);
   }
 
   // ---- the picture
@@ -60,7 +64,7 @@ export class Page {
     this.shape = Number(high > wide && this.run.lists.shapes.length > 1);
     const layout = this.layoutIn(this.shape);
     if (this.layout !== layout) this.stand(layout);
-    const { size, time } = this.player.document, scale = Math.min(wide / size[0], high / size[1]);
+    const { size: own, picture: size = own, time } = this.player.document, scale = Math.min(wide / size[0], high / size[1]);
     const [left, top] = [(wide - scale * size[0]) / 2, (high - scale * size[1]) / 2];
     const place = (box, [x, y, across, down]) => Object.assign(box.style, { left: `${left + scale * x}px`, top: `${top + scale * y}px`, width: `${scale * across}px`, height: `${scale * down}px` });
     for (const box of [part("stage"), part("spots")]) place(box, [0, 0, ...size]);
@@ -75,7 +79,6 @@ export class Page {
     const old = this.player;
     this.layout = layout;
     this.player = this.playerOf(part("stage"), this.documentOf(layout), { theme: this.theme, quantity: this.quantity });
-    this.player.overlay.ink.filmOf = name => this.pictures.listOf(name, this.frame, this.theme);
     this.player.on("select", which => this.select(which));
     this.player.on("drawn", () => this.drawn());
     if (!old) return;
@@ -89,7 +92,9 @@ export class Page {
   }
 
   playerOf(root, document, options) {
-    return new Player(root, document, options);
+    const player = new Player(root, document, options);
+    player.overlay.ink.filmOf = name => this.pictures.listOf(name, this.frame, this.theme);
+    return player;
   }
 
   get look() {
@@ -255,13 +260,17 @@ export class Page {
     const { run, frame, look } = this, last = run.steps[run.frames - 1], recorded = RECORDED.find(name => this.quantity.includes(name));
     part("step").textContent = countText(run.steps[frame]);
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
-    part("loss").textContent = lossText(run.loss[frame]);
+    part("loss").textContent = this.lossWords();
     part("shows").textContent = run.document.quantities.find(one => one.name === this.quantity).words;
     this.bar.show(frame, look);
     this.pictures.show(frame, this.theme, this.player.frame.list);
     this.card.show(frame, recorded, look);
     this.table.show(frame, recorded);
     this.quantities.show(this.quantity);
+  }
+
+  lossWords() {
+    return lossText(this.run.loss[this.frame]);
   }
 
   // ---- input

@@ -1,5 +1,6 @@
 // Two recordings of one page, unpacked: the frame of each at a step, and their difference.
 
+import { PageLists } from "./lists.js";
 import { countText, sureText } from "./numbers.js";
 import { bothMarks } from "./quantity.js";
 import { NOT_YET, RECORDED, RecordedRun } from "./recorded.js";
@@ -19,10 +20,11 @@ export async function readPair(textOf) {
       if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
     }
     const own = head.both[k], marks = { ...own.flags, bytes: await inflated(bytesOf(own.flags.data)) };
-    const none = { said: { texts: [[[], "", ""]], at: [] }, beside: [], sample: [], formulas: [], edits: [], named: [], pictures: [] };
+    const none = { beside: [], sample: [], edits: [], named: [], pictures: [] };
     halves.push(new RecordedRun({ ...none, ...head, ...own }, tables, marks, null));
   }
-  return new PairRun(head, halves);
+  const lists = new PageLists(JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("lists"))))));
+  return new PairRun(head, halves, lists);
 }
 
 /** Return `b` minus `a`, number by number; the result is finite where both are. */
@@ -44,16 +46,13 @@ export function largerOf(a, b) {
 export class PairRun extends RecordedRun {
   /**
    * In the head, `third` has the differing parts of the difference's document, `places` the frame of each recording at
-   * each step, `same` whether all numbers of a quantity were equal before they were rounded, `ranges` for each step the
-   * range of the rows of both and of their difference.
+   * each step, `ranges` for each step the range of the rows of both and of their difference.
    */
-  constructor(head, halves) {
-    const [a] = halves, none = { sample: [], lr: [], named: [], said: null, pictures: [] };
+  constructor(head, halves, lists) {
+    const [a] = halves, none = { sample: [], lr: [], named: [], pictures: [] };
     const loss = head.steps.map((step, k) => (a.steps[head.places[k][0]] === step ? a.loss[head.places[k][0]] : NaN));
-    super({ ...head, ...none, loss }, {}, null, null);
-    Object.assign(this, { halves, places: head.places, of: head.of, same: head.same, third: head.third, ranges: head.ranges ?? [] });
-    this.document = { ...head.document, scope: "both" };
-    this.upright = { ...this.document, ...head.upright };
+    super({ ...head, ...none, loss }, {}, null, null, lists);
+    Object.assign(this, { halves, places: head.places, of: head.of, third: head.third, ranges: head.ranges });
     this.letters = ["a", "b"];
     this.rows = this.document.plates.filter(plate => plate.kind === "activation").map(({ texel, size }) => [texel, texel + size]); // first and end
   }
@@ -75,8 +74,9 @@ export class PairRun extends RecordedRun {
     return this.halves.map((half, k) => half.steps[this.places[frame][k]]);
   }
 
-  shown(frame) {
-    const [a, b] = this.halves.map((half, k) => half.shown(this.places[frame][k]));
+  /** Return the frames of both and of their difference for the cubes of a layout. */
+  shown(frame, layout) {
+    const [a, b] = this.halves.map((half, k) => half.shown(this.places[frame][k], layout));
     const wholes = {}, whole = name => (wholes[name] ??= largerOf(a.texels[name], b.texels[name]));
     const all = make => Object.fromEntries(this.quantities.map(name => [name, make(name)]));
     const errors = all(name => {
@@ -87,7 +87,18 @@ export class PairRun extends RecordedRun {
     const texels = all(name => differenceOf(a.texels[name], b.texels[name]));
     const [low, high, v] = this.ranges[frame] ?? [0, 1, 1], rowRange = { low, high, scale: "linear" };
     const third = { texels, errors, flags, step: this.steps[frame], rows: Object.create(null), rowMap: "difference", rowRange: { low: -v, high: v, scale: "linear" } };
-    return [{ ...a, whole, rowRange }, { ...b, whole, rowRange }, third];
+    const past = frame < this.frames - 1;
+    return [{ ...a, whole, rowRange, past }, { ...b, whole, rowRange, past }, { ...third, past }];
+  }
+
+  /** Return the lists of a frame: of the three columns, then of what belongs to both, and to their difference. */
+  listAt(frame, quantity, shape) {
+    const found = [[]];
+    for (const record of this.lists.at(frame, quantity, shape)) {
+      if (record[0] === "section") found.push([]);
+      else found.at(-1).push(record);
+    }
+    return found;
   }
 
   texts(frame, quantity, index, none = NONE_YET) {
@@ -129,6 +140,7 @@ export class PairRun extends RecordedRun {
     return texel < this.document.parameters ? this.quantities : ["weight"];
   }
 
+  /** Return the lines about a number. */
   tip(frame, quantity, texel) {
     const [name, meaning] = this.nameOf(texel), of = this.quantitiesOf(texel).includes(quantity) ? quantity : "weight";
     const texts = this.texts(frame, of, texel, NOT_YET), steps = this.stepsAt(frame);

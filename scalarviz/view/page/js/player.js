@@ -207,7 +207,8 @@ export class Player extends Stage {
     const { view: { width, height, type, camera, turned }, overlay, frame } = this, theme = this.document.themes[this.look];
     this.#takeOver();
     const window = turned ? this.document.scene : [0, 0, width + 1, height + 1];
-    overlay.density = this.drawCubes([width * type, height * type], fineness, theme, camera, window, { empty: !frame, past: frame?.past });
+    const how = { empty: !frame, past: frame?.past, lit: this.document.lit };
+    overlay.density = this.drawCubes([width * type, height * type], fineness, theme, camera, window, how);
     this.fresh = fineness;
     this.#write();
     this.#tell("drawn", frame);

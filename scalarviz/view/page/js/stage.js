@@ -53,18 +53,21 @@ export class Stage {
 
   /**
    * Draw light, trays, lines and cubes into `size` CSS pixels of `fineness` device pixels each; all but the light
-   * inside a window in the camera's pixels. Return the device pixels of a camera pixel.
+   * inside a window in the camera's pixels, the light of a larger picture in the box of that. Return the device pixels
+   * of a camera pixel.
    */
-  drawCubes(size, fineness, theme, camera, [x, y, wide, high], { past = false, empty = false } = {}) {
+  drawCubes(size, fineness, theme, camera, window, { past = false, empty = false, lit = null } = {}) {
     const { canvas, ground, cubes, graphics: { gl } } = this;
     const [across, down] = size.map((side) => Math.max(1, Math.round(side * fineness))), density = across / camera.size[0];
     if (canvas.width !== across || canvas.height !== down) Object.assign(canvas, { width: across, height: down });
-    gl.viewport(0, 0, across, down);
+    const placed = ([x, y, wide, high]) => [x, down / density - y - high, wide, high].map((side) => Math.round(side * density));
     gl.depthMask(true);
     gl.clear(gl.DEPTH_BUFFER_BIT);
+    gl.viewport(...(lit ? placed(lit) : [0, 0, across, down]));
     ground.drawLight(theme, past);
+    gl.viewport(0, 0, across, down);
     gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(...[x, down / density - y - high, wide, high].map((side) => Math.round(side * density)));
+    gl.scissor(...placed(window));
     ground.drawTrays(camera, theme, density, !cubes.sized);
     ground.drawFlow(camera, theme, density, across, down);
     ground.drawBloom(camera, theme);
