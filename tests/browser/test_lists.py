@@ -21,7 +21,7 @@ from scalarviz.view.page.document import advances_of
 from scalarviz.view.page.lists import SHAPES, FrameLists, PictureLists, Pool, spliced
 from scalarviz.view.page.page import shows_of
 from scalarviz.view.page.pictures import panel_pictures
-from scalarviz.view.shown.subject import recorded_subject, subject_of
+from scalarviz.view.shown.subject import Subject, recorded_subject, subject_of
 from scalarviz.view.workbench import Workbench
 
 from .players import flat, pixels_of, scene
@@ -46,10 +46,17 @@ def loop():
     return sv.watch({"__proto__": np.float32([[0.25, -1.5], [3.0, 0.0]]), "v": np.float32([2.0])})
 
 
+def without_target():
+    """The scene of colours with a colour of which nobody says what it should become."""
+    subject = subject_of(scene("rgb"))
+    subject.choose([0.25, 0.5, 1.0])
+    return subject
+
+
 THINGS = {name: lambda name=name: scene(name, 0)
           for name in ("rgb", "xor", "playground", "digits", "uinn", "expression", "microgpt")}  # fmt: skip
 THINGS |= {"two hidden layers": lambda: scene("rgb", 0, hidden=(4, 4)), "a script": script, "a loop": loop,
-           "a weight": lambda: sv.Weight(0.7, name="w")}  # fmt: skip
+           "a weight": lambda: subject_of(sv.Weight(0.7, name="w")), "no target": without_target}  # fmt: skip
 WITH_PANELS = {"xor", "playground"}
 
 
@@ -70,9 +77,8 @@ def shown(tmp_path_factory):
 
 def subject_and_frames(name, thing, path, stack):
     """Its recording where there is one, from before the first step on; then frames with what can go wrong."""
-    if name == "a weight":
-        subject = subject_of(thing)
-        frames = [single(subject.frame())]
+    if isinstance(thing, Subject):
+        subject, frames = thing, [single(thing.frame())]
     else:
         run = thing if isinstance(thing, sv.Run) else getattr(thing, "run", None)
         rows = {"activations": run is not None, "panels": name in WITH_PANELS}
@@ -168,22 +174,21 @@ def panel_steps(subject, frame):
 @pytest.mark.parametrize("shape", [0, 1], ids=["lying", "standing"])
 @pytest.mark.parametrize("name", THINGS)
 def test_a_pages_list_filled_in_is_the_windows_own(name, shape, pages, shown):
-    """In every quantity and both themes, though the page's list is made once, for the dark one."""
+    """In every quantity, in one theme and the other by turns, though the page's list is made once, for the dark one."""
     subject, frames = shown(name)
     filled = 0
-    for quantity in QUANTITIES:
+    for turn, quantity in enumerate(QUANTITIES):
         pages.play(subject, SHAPES[shape], quantity=quantity)
         pages.page.evaluate("() => { player.drawCubes = () => 1; player.pace.ask = () => {}; }")  # no cubes, no clock
         benches = [Workbench(subject, SHAPES[shape], theme, quantity=quantity) for theme in (DARK, LIGHT)]
         windows = [(bench, PictureLists(bench, films=True)) for bench in benches]
         for number, frame in enumerate(frames):
+            bench, lists = windows[(turn + number) % 2]
+            pages.set(theme=bench.theme.name)
             pages.show(frame)
-            bound, steps = flat(pages.lists), panel_steps(subject, frame)
-            for bench, lists in windows:
-                pages.set(theme=bench.theme.name)
-                bench.update(frame)
-                where = quantity, bench.theme.name, number
-                filled += compare(pages, bound, flat(lists), bench.theme, steps, where)
+            bench.update(frame)
+            where, steps = (quantity, bench.theme.name, number), panel_steps(subject, frame)
+            filled += compare(pages, flat(pages.lists), flat(lists), bench.theme, steps, where)
     assert filled > 10 * len(frames)
 
 
