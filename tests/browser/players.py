@@ -96,13 +96,14 @@ class Pages:
         """A player in the place of the one before."""
         self.bench = Workbench(subject, size, quantity=quantity)
         self.subject, self.frame = self.bench.subject, None
-        self.lists = PictureLists(self.bench, bound=True)
+        self.lists = PictureLists(self.bench, films=True, bound=True)
         self.document = document_of(self.subject, layout_of(self.bench))
         self.page.evaluate(
             """([given, size, options]) => { window.player?.dispose(); document.body.replaceChildren();
                 window.player = new Player(framed(size), given, options); }""",
             [self.document, size, {"density": density, "quantity": quantity, **options}],
         )
+        self.page.evaluate("""() => { player.overlay.ink.filmOf = () => [["box", 0, 0, 1, 1]]; }""")
         return self.document
 
     def show(self, frame, quantities=("weight", "gradient", "update"), **more):
