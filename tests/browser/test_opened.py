@@ -22,7 +22,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.lists import PARTS, PictureLists
 from scalarviz.view.page.opened import SHAPES, steps_to_open
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.shown.subject import recorded_subject, subject_of
+from scalarviz.view.shown.subject import recorded_subject
 from scalarviz.view.workbench import Workbench
 
 from .players import drawn_same, opened, pixels_of, same, scene
