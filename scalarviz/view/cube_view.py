@@ -85,7 +85,7 @@ class CubeView:
         """Paint the cubes inside `window`, and in a column of its own also its labels."""
         x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
         (across, down), size = self.aside, self._places.size
-        own = (x + round(across * wide / size[0]), y - round(down * high / size[1]), wide, high)
+        own: Viewport = (x + round(across * wide / size[0]), y - round(down * high / size[1]), wide, high)
         own = own if across or down else viewport
         with clipped(window, self._places.size, own):
             self.slab.draw(camera, viewport=own)

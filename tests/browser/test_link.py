@@ -146,7 +146,8 @@ def test_other_contents_are_refused_or_played_without_harm(page, player, record)
                          .partition("#")[2]) == ""  # fmt: skip
     for parts in ({"lists": lists["lists"][:-1]}, {"lists": [[["x", 1]]] * len(lists["lists"])}, {"choices": 9},
                   {"lists": [[-1]] * len(lists["lists"])}, {"shapes": [1]}, {"quantities": ["gradient"]},
-                  {"lists": [[1e9]] * len(lists["lists"])}, {"lists": [[[0, 1, 2]]] * len(lists["lists"])}):  # fmt: skip
+                  {"lists": [[1e9]] * len(lists["lists"])},
+                  {"lists": [[[0, 1, 2]]] * len(lists["lists"])}):  # fmt: skip
         wrong.append({"lists": {**lists, **parts}})
     wrong += [{"lists": None}, *({"document": {**own, name: box}} for name in ("scene", "rect", "time")
                                  for box in ("x", [1], [1, 2, 3, "4"]))]  # fmt: skip

@@ -312,7 +312,8 @@ def test_words_follow_cubes_that_are_turned(paged):
     made.keyboard.press(".")
     off = made.evaluate("""() => { const { player: inner } = scalarviz, { view, document } = inner;
         inner.pose = { ...inner.pose, az: inner.pose.az + 25, el: inner.pose.el - 12 };
-        const listed = cameraOf(document.pose, document.size, view.points), follow = followers(document, view), found = [];
+        const listed = cameraOf(document.pose, document.size, view.points);
+        const follow = followers(document, view), found = [];
         for (const plate of document.plates) for (let k = 0; k < plate.size; k++) {
             const top = pointOf(plate, k, [0, 0, plate.depth]);
             const [here, there] = [listed, view.camera].map(camera => project(camera, top));

@@ -249,7 +249,8 @@ def test_a_telephone_has_all_of_it(browse, file):
     for wide, high in ((390, 844), (680, 510), (844, 390)):  # the last on its side; time stays below the open card
         page.set_viewport_size({"width": wide, "height": high})
         page.wait_for_function(
-            "high => Math.abs(stage.offsetTop + stage.offsetHeight / 2 - room.offsetHeight / 2) < 1 && innerHeight === high",
+            """high => innerHeight === high
+                && Math.abs(stage.offsetTop + stage.offsetHeight / 2 - room.offsetHeight / 2) < 1""",
             arg=high,
         )
         card, time = page.locator("#card").bounding_box(), page.locator("#bar").bounding_box()
@@ -353,7 +354,8 @@ def test_a_branch_that_was_left_stands_in_the_time_bar_and_can_be_chosen_with_it
 
 
 DRAWN = """([step, wide]) => { const { bar, run } = scalarviz, texts = [], boxes = [];
-    document.getElementById("bar").style.cssText = `--type: 1; z-index: 9; left: 0; top: 0; width: ${wide}px; height: 92px`;
+    const place = `left: 0; top: 0; width: ${wide}px; height: 92px`;
+    document.getElementById("bar").style.cssText = `--type: 1; z-index: 9; ${place}`;
     bar.ink.text = (x, y, text) => texts.push([text, x, y]);
     bar.ink.box = (x, y, ...size) => boxes.push([x, y, ...size.slice(0, 2)]);
     scalarviz.go(run.steps.indexOf(step));
