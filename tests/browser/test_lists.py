@@ -176,7 +176,6 @@ def panel_steps(subject, frame):
 def test_a_pages_list_filled_in_is_the_windows_own(name, shape, pages, shown):
     """In every quantity, in one theme and the other by turns, though the page's list is made once, for the dark one."""
     subject, frames = shown(name)
-    filled = 0
     for turn, quantity in enumerate(QUANTITIES):
         pages.play(subject, SHAPES[shape], quantity=quantity)
         pages.page.evaluate("() => { player.drawCubes = () => 1; player.pace.ask = () => {}; }")  # no cubes, no clock
@@ -188,8 +187,8 @@ def test_a_pages_list_filled_in_is_the_windows_own(name, shape, pages, shown):
             pages.show(frame)
             bench.update(frame)
             where, steps = (quantity, bench.theme.name, number), panel_steps(subject, frame)
-            filled += compare(pages, flat(pages.lists), flat(lists), bench.theme, steps, where)
-    assert filled > 10 * len(frames)
+            filled = compare(pages, flat(pages.lists), flat(lists), bench.theme, steps, where)
+            assert filled or quantity != "weight", where
 
 
 # ---- lists as a page stores them

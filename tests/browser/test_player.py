@@ -276,6 +276,27 @@ def test_a_number_stands_on_the_face_of_its_own_cube_or_is_not_written(name, qua
     assert hidden
 
 
+def test_the_patch_below_a_nan_is_there_where_the_nan_is(pages, subjects):
+    subject, counts = subjects["one layer"], set()
+    frame = subject.frame()
+    pages.play(subject, (1120, 580), density=DENSITY)
+    pages.show(replace(frame, values=np.full(len(frame.values), np.nan)))
+    for pose in turns(pages.bench.layout, np.random.default_rng(3), 12):
+        patches, numbers = pages.page.evaluate("""pose => {
+            const { rect, number } = PAINTERS, found = [[], []];
+            PAINTERS.rect = (ink, move, colour, x, y, wide, high, fill) =>
+                fill === "ink" && move.cube && found[0].push(move([x + wide / 2, 0])[0]);
+            PAINTERS.number = (ink, move, colour, x, y, size, own, bold, end, name) =>
+                name === "weight" && found[1].push(move([x, y])[0]);
+            player.pose = pose;
+            player.draw();
+            Object.assign(PAINTERS, { rect, number });
+            return found; }""", pose_as_json(pose))  # fmt: skip
+        assert patches == pytest.approx(numbers, abs=0.5)
+        counts.add(len(numbers))
+    assert max(counts) == len(frame.values) > min(counts)
+
+
 @pytest.mark.parametrize("name", ["one layer", "xor", "layers that turn", "convolutions", "a plan", "a list"])
 def test_labels_stay_at_their_cubes_when_the_picture_is_moved_and_zoomed(name, pages, subjects):
     """Then they move as all that is among the cubes; what is beside them stays where it is."""
