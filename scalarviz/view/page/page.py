@@ -35,16 +35,16 @@ MOST_BESIDE = 512  # most activations shown as numbers beside the cubes of a sma
 
 
 def shell(
-    title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run",
-    still: bytes = b"", story: str = "", words: Mapping[str, str] | None = None,
+    title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str,
+    styles: Sequence[str] = (), still: bytes = b"", story: str = "",
 ) -> str:  # fmt: skip
     """Return the HTML around the parts, which are dense texts or JSON of them: no character can end an element.
 
-    `app` names the kind of page, with its HTML and style sheet. `still` is the last frame as WebP, shown where nothing
-    can play. `story` is an introduction for newcomers, and `words` are further texts of the HTML.
+    `styles` are further style sheets. `still` is the last frame as WebP, shown where nothing can play. `story` is an
+    introduction for newcomers.
     """
     title = _clean(title or "scalarviz")
-    style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", read(f"{app}.css")]))
+    style = bare_style("\n".join([colours_of(), *map(read, ("player.css", *styles))]))
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # names apart from the program's
     program = f"{bare(joined(*entries))}{call}\n"
     image = image_tag(still, "image/webp", f"{title}: {sentence}") if still else ""
@@ -58,10 +58,8 @@ def shell(
     return Template(read("page.html")).substitute(
         theme=theme, policy=policy, title=name, style=style, still=image, sentence=html.escape(sentence),
         description=html.escape(_clean(story or sentence)),
-        app=Template(read(f"{app}.html")).substitute(
-            {key: html.escape(_clean(word)) for key, word in {"title": title, "story": story, **(words or {})}.items()}
-        ),
-        parts=data, script=script,
+        app=Template(read("run.html")).substitute(title=name, story=html.escape(_clean(story))), parts=data,
+        script=script,
     )  # fmt: skip
 
 
