@@ -272,7 +272,7 @@ class Workbench:
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
-        time = self.places.time if self.step_drawing.micro_step is None else None
+        time = self.places.time if self.step_drawing.micro_step is None and not self.timed else None
         self.bar.place(time, [*below, *self.places.panels.values()])
 
     def _stand_controls(self) -> bool:

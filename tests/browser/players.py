@@ -36,6 +36,18 @@ def said(page, name):
     return page.locator(f"#{name}").inner_text()
 
 
+def painted(page):
+    """The words that a page writes into its picture, one after the other."""
+    return page.evaluate("""() => {
+        const { player } = scalarviz, { ink } = player.overlay, found = [];
+        ink.text = (x, y, text) => text && found.push(text);
+        player.draw();
+        delete ink.text;
+        player.draw();
+        return found.join(" ");
+    }""")
+
+
 def scene(name, steps=3, **options):
     """A scene of the project some steps on, by the engine that starts at once."""
     module = importlib.import_module(f"scalarviz.scenes.{name}")
@@ -84,13 +96,14 @@ class Pages:
         """A player in the place of the one before."""
         self.bench = Workbench(subject, size, quantity=quantity)
         self.subject, self.frame = self.bench.subject, None
-        self.lists = PictureLists(self.bench, bound=True)
+        self.lists = PictureLists(self.bench, films=True, bound=True)
         self.document = document_of(self.subject, layout_of(self.bench))
         self.page.evaluate(
             """([given, size, options]) => { window.player?.dispose(); document.body.replaceChildren();
                 window.player = new Player(framed(size), given, options); }""",
             [self.document, size, {"density": density, "quantity": quantity, **options}],
         )
+        self.page.evaluate("""() => { player.overlay.ink.filmOf = () => [["box", 0, 0, 1, 1]]; }""")
         return self.document
 
     def show(self, frame, quantities=("weight", "gradient", "update"), **more):

@@ -14,20 +14,11 @@ from kit.unpacked import bytes_of
 from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
-from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.ink.listed import short
-from scalarviz.view.ink.painter import Painter
-from scalarviz.view.ink.theme import DARK
-from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.page.document import document_of, laid_out
-from scalarviz.view.page.page import parts_of
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.panels.drawer import Setting
-from scalarviz.view.panels.word import WordState, percent
-from scalarviz.view.panels.word import scene as drawn_among
+from scalarviz.view.panels.word import MOST, percent
 from scalarviz.view.shown.subject import subject_of
 
-from .players import opened, pixels_of, scene
+from .players import opened, painted, scene
 
 
 @pytest.fixture(scope="module")
@@ -49,95 +40,49 @@ def read_at(one, frame):
     return panel, panel.look(Moment(frame, subject_of(one).source), panel.word)
 
 
-def painted(sketches, size, ground):
-    painter = Painter((float(size[0]), float(size[1])))
-
-    def draw(_):
-        painter.background(ground, ground)
-        painter.draw(sketches)
-
-    with offscreen():
-        return offscreen().render(draw, size).astype(int)
+def choose(page, letter):
+    """Press a letter of the word, by its number; 0 is its beginning."""
+    page.locator("#spots button").nth(letter).click()
+    page.evaluate("scalarviz.player.draw()")
 
 
-def window(one, frame, size, chosen):
-    """What the window draws among the cubes of this layout, and where that hides what is behind; its texts apart."""
-    subject = subject_of(one)
-    layout = (laid := laid_out(subject, size, DARK, strip=False)).layout
-    plates = {plate.name: plate for plate in layout.plates}
-    wide, high = map(float, size)
-    setting = Setting(layout.blueprint, plates, laid.project, (0.0, 0.0, wide, high), (0.0, high, 0.0, 0.0))
-    panel, reading = read_at(one, frame)
-    state = WordState(panel.letters, panel.word, chosen)
-    sketches = drawn_among(setting, layout.blueprint, DARK, state, reading)
-    words = {(one.text, *short((one.x, one.y)), one.size) for sketch in sketches for one in sketch.texts}
-    for sketch in sketches:
-        sketch.texts.clear()
-    black, white = (painted(sketches, size, colour) for colour in ("#000000", "#ffffff"))
-    hides = (np.abs(black - white) <= 1).all(axis=-1)
-    for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):  # both smooth their edges, each in its own way
-        hides &= (np.abs(np.roll(black, shift, axis) - black) <= 2).all(axis=-1)
-    return black, hides, words
-
-
-def test_it_is_drawn_as_in_the_window(page, made):
-    one, memory, path = made
-    opened(page, path, "#frame=2")
-    page.wait_for_function("() => scalarviz.player.overlay && document.querySelector('.words .names li')")
-    size = tuple(page.evaluate("scalarviz.player.document.size"))
-    page.evaluate(
-        """([wide, high]) => Object.assign(document.getElementById('cubes').style,
-            { inset: 'auto', width: `${wide}px`, height: `${high}px` })""", size
-    )  # fmt: skip
-    page.wait_for_function(
-        "([wide, high]) => scalarviz.player.view.width === wide && scalarviz.player.view.height === high", arg=size
-    )
-    for chosen in (6, 2):
-        url, written = page.evaluate("""chosen => {
-            const { player } = scalarviz, { ink } = player.overlay, written = [];
-            ink.text = (x, y, text, size) => written.push([text, x, y, size]);
-            document.querySelectorAll('.words .next button')[chosen].click();
-            player.draw();
-            return [ink.canvas.toDataURL(), written];
-        }""", chosen)  # fmt: skip
-        mine = pixels_of(url, "RGBA")
-        there, hides, words = window(one, memory.frame(2), size, chosen)
-        assert words <= {tuple(one) for one in written}
-        assert hides.sum() > 8_000
-        near = (np.abs(mine[..., :3] - there) <= 2).all(axis=-1) & (mine[..., 3] >= 253)
-        assert near[hides].mean() > 0.99
-
-
-def test_its_words_are_those_of_the_frame(page, made):
+def test_its_words_are_those_of_the_frame_and_of_the_letter_that_is_pressed(page, made):
     one, memory, path = made
     opened(page, path, "#frame=1")
-    source = subject_of(one).source
-    for frame in (1, 3):
+    for frame, letter in ((1, 6), (1, 2), (3, 2), (3, 0)):
         page.evaluate("frame => scalarviz.go(frame)", frame)
-        page.evaluate("scalarviz.player.draw()")
+        choose(page, letter)
         panel, reading = read_at(one, memory.frame(frame))
-        page.wait_for_function("frame => document.querySelector('.names li') && scalarviz.frame === frame", arg=frame)
-        names = page.locator(".words .names li").all_inner_texts()
-        moment = Moment(memory.frame(frame), source)
-        assert names == [panel.make(moment, panel.temperature, k).word or "-" for k in range(5)]
-        cells = page.locator(".words .next ol").all()
-        assert len(cells) == len(panel.word) + 1
-        for place, cell in enumerate(cells):
-            lines = [line.inner_text().split() for line in cell.locator("li").all()]
-            best = np.argsort(reading.likely[place], kind="stable")[::-1][:5]
-            shares = [float(np.float32(reading.likely[place][k])) for k in best]
-            own = [*panel.word, "end"][place]  # the word's own letter, of which the loss is made, has three digits
-            wanted = [f"{100 * share:.3g}" if name == own else percent(share)
-                      for share, (name, _) in zip(shares, lines, strict=False)]  # fmt: skip
-            assert [share for _, share in lines[:4]] == wanted[:4]
+        words = painted(page)
+        moment = Moment(memory.frame(frame), subject_of(one).source)
+        for k in range(MOST):
+            assert " ".join(panel.make(moment, panel.temperature, k).word) in words  # each letter has its own strength
+        for place, likely in enumerate(reading.likely):
+            own = len(panel.letters) if place == len(panel.word) else panel.letters.index(panel.word[place])
+            for k in np.argsort(likely, kind="stable")[::-1][:4]:
+                share = float(likely[k])
+                wanted = f"{100 * share:.3g}" if k == own else percent(share)  # the word's own has three digits
+                assert wanted in words, (frame, place, wanted)
+        assert page.evaluate("scalarviz.letter") == letter
 
 
-def test_a_small_page_has_words_without_a_plan(page, made, tmp_path):
-    one, memory, _ = made
-    (tmp_path / "run.html").write_text(html_of(memory, scene=one, size=(700, 400)), encoding="utf-8")
-    opened(page, tmp_path / "run.html", "#frame=1")
-    page.wait_for_function("() => document.querySelector('.words .names li')")
-    assert page.evaluate("scalarviz.player.overlay.around.plan?.seen ?? null") is None
+def test_each_letter_has_its_own_row_of_attention(page, made):
+    one, memory, path = made
+    opened(page, path, "#frame=2")
+    panel, reading = read_at(one, memory.frame(2))
+    cells = """letter => scalarviz.run.lists.at(2, "weight", 0, letter).filter(([kind]) => kind === "cells")
+        .map(([, , fills]) => (fills.match(/.{6}/g) ?? []).map(one => parseInt(one.slice(0, 2), 16)))"""
+    count = len(panel.word) + 1
+    for letter in (2, count - 1):
+        maps = [one for one in page.evaluate(cells, letter) if len(one) == count * (count + 1) // 2]
+        assert len(maps) == len(reading.attention)
+        for head, greys in zip(reading.attention, maps, strict=True):
+            shares = head[np.tril_indices(count)]
+            assert np.all(
+                np.diff(np.array(greys)[np.argsort(shares, kind="stable")]) >= 0
+            )  # the stronger, the brighter
+    rings = """letter => JSON.stringify(scalarviz.run.lists.at(2, "weight", 0, letter))"""
+    assert page.evaluate(rings, 2) != page.evaluate(rings, 3)
 
 
 def test_an_opened_step_of_letters_has_their_panel_and_closing_it_brings_them_back(page, tmp_path):
@@ -148,12 +93,13 @@ def test_an_opened_step_of_letters_has_their_panel_and_closing_it_brings_them_ba
         html = html_of(memory, memory.pictures, scene=one, open=[int(memory.steps[1])])
     (tmp_path / "run.html").write_text(html, encoding="utf-8")
     opened(page, tmp_path / "run.html", "#frame=1")
-    page.wait_for_function("() => document.querySelector('.words .names li')")
+    choose(page, 1)
     page.keyboard.press(".")
-    assert page.is_visible("#inside")
+    assert page.is_visible("#inner")
+    assert page.locator("#spots button[aria-label=forward]").count() == 1
     page.keyboard.press("Escape")
-    page.locator(".words .next button").nth(2).click()
-    assert page.locator("section.words").bounding_box()["x"] > page.locator("#cubes").bounding_box()["width"]
+    choose(page, 2)
+    assert page.evaluate("[scalarviz.letter, scalarviz.walk]") == [2, None]
 
 
 def test_what_is_not_finite_is_said(page, made, tmp_path):
@@ -165,33 +111,36 @@ def test_what_is_not_finite_is_said(page, made, tmp_path):
         with recording.read() as memory:
             (tmp_path / "run.html").write_text(html_of(memory, scene=one), encoding="utf-8")
     opened(page, tmp_path / "run.html", "#frame=9")
-    page.wait_for_function("() => document.querySelector('.names .none')")
-    assert page.locator(".names .none").inner_text() == "the network's numbers are not finite"
+    assert "the network's numbers are not finite" in painted(page)
 
 
-def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
-    """As a live cell has them: a page has no panel that asks for it."""
+def test_maps_of_single_units_are_said_to_be_missing():
     one = scene("playground")
     with sv.Recording(one, every=2, activations=True) as recording:
         one.run.step(4)
         with recording.read() as memory:
-            wanted, plain = document_of(one, (888, 496)), document_of(subject_of(RecordedSource(memory)), (888, 496))
-            turned = document_of(subject_of(RecordedSource(memory)), (888, 496), turned=parts_of(one).turned)
             html = html_of(memory, scene=one)
-    places = [[plate["origin"] for plate in made["plates"]] for made in (wanted, turned, plain)]
-    assert places[0] == places[1] != places[2]
     assert "only the window shows the maps of single units" in told_in(html)["about"]["line"]
 
 
-def test_a_panel_above_the_cubes_is_above_them_in_a_page_too(page, tmp_path):
+def test_a_panel_above_the_cubes_is_above_them_in_a_page_too_and_below_all_on_a_telephone(page, tmp_path):
     one = scene("neuron")
     with sv.Recording(one, activations=True) as recording:
         one.run.step(2)
         opened(page, recording.save_html(tmp_path / "neuron.html"))
-    curve, cubes = (page.locator(name).bounding_box() for name in ("#above canvas", "#cubes"))
-    assert curve["width"] > 800
-    assert curve["y"] + curve["height"] <= cubes["y"]
-    assert page.locator("#pictures canvas").count() == 2
+    film, top = page.evaluate("""() => { const { frame, document } = scalarviz.player;
+        return [frame.list.find(([kind, , , wide]) => kind === "film" && wide > 320), document.scene[1]]; }""")
+    assert film[5] == "loss over weights"
+    assert film[2] + film[4] <= top
+    everywhere = """() => [...scalarviz.player.frame.list.filter(([kind]) => kind === "film").map(film => film[5]),
+        ...scalarviz.pictures.shown.filter(({ figure }) => !figure.hidden).map(({ name }) => name)]"""
+    names = page.evaluate("scalarviz.pictures.shown.map(({ name }) => name)")
+    assert sorted(page.evaluate(everywhere)) == sorted(names)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("() => scalarviz.shape === 1")
+    page.evaluate("scalarviz.go(1)")
+    assert sorted(page.evaluate(everywhere)) == sorted(names)
+    assert page.locator("#pictures .wide:visible").count() == 1  # as large as it was drawn
 
 
 def told_in(html):

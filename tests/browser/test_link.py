@@ -125,17 +125,33 @@ def test_other_contents_are_refused_or_played_without_harm(page, player, record)
         {"beside": [["input", 10**6]]}, {"flags": {"frames": 9, "columns": 1, "data": ""}},
         {"parts": {**head["parts"], "weight": {**head["parts"]["weight"], "frames": 10**9}}},
     ]  # fmt: skip
-    own, words = head["document"], head["document"]["words"]
-    text = [1, 1, "0", 13, "text1", 0, "left"]
-    for bound in (
+    own, lists = head["document"], head["lists"]
+    number = ["number", 1, 1, 13, "text1", 0, "left", "input", 0, "chip", "", 0]
+    for record_ in (
         None,
-        ["input", 0],
-        ["input", -1, "chip", "", None],
-        ["input", 0, 7, "", None],
-        [0, 0, "chip", "", None],
+        [],
+        ["image", "x"],
+        ["film", 0, 0, 1, 1, "x"],
+        ["spot", 0, 0, 1, 1, "x", 0, ""],
+        ["toString"],
+        number[:-1],
+        [*number[:8], "0", *number[9:]],
+        [*number[:7], 0, *number[8:]],
+        ["text", 1, 1, {"x": 1}, 13, "text1", 0, "left"],
+        ["path", [[1, 2]], "text1", 1],
+        ["__proto__"],
     ):
-        around = [{"at": None, "shapes": [], "texts": [[*text, bound]]}]
-        wrong.append({"document": {**own, "words": {**words, "around": around}}})
+        wrong.append({"lists": {**lists, "records": [*lists["records"], record_]}})  # fmt: skip
+    assert page.evaluate(READ, packed(player, head | {"lists": {**lists, "records": [*lists["records"], number]}})
+                         .partition("#")[2]) == ""  # fmt: skip
+    for parts in ({"lists": lists["lists"][:-1]}, {"lists": [[["x", 1]]] * len(lists["lists"])}, {"choices": 9},
+                  {"lists": [[-1]] * len(lists["lists"])}, {"shapes": [1]}, {"quantities": ["gradient"]},
+                  {"lists": [[1e9]] * len(lists["lists"])},
+                  {"lists": [[[0, 1, 2]]] * len(lists["lists"])}):  # fmt: skip
+        wrong.append({"lists": {**lists, **parts}})
+    wrong += [{"lists": None}, *({"document": {**own, name: box}} for name in ("scene", "rect", "time")
+                                 for box in ("x", [1], [1, 2, 3, "4"]))]  # fmt: skip
+    wrong += [{"document": {**own, "target": target}} for target in (7, [{}], ["x"])]
     wrong += [{"document": {**own, "pose": pose}} for pose in (None, "x", {**own["pose"], "az": "x"}, {"az": 0})]
     wrong += [{"document": {**own, "rows": None}}]
     bar, layer = head["bars"][0], ["around", [0], [[["text", 1, 1, "0", 13, "text1", 0, "left"]]]]

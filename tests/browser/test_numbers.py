@@ -13,9 +13,9 @@ import pytest
 import scalarviz as sv
 from kit.unpacked import bytes_of, errors_of, unpacked
 from scalarviz import nn, optim
-from scalarviz.run.questions.ranges import Range, clip_share, extent, weight_extent, weight_reach
+from scalarviz.run.questions.ranges import Range, extent, weight_extent, weight_reach
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
-from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring, share_text
+from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
 from scalarviz.view.ink.theme import DARK, DIVERGING, THEMES, get_map
@@ -59,8 +59,6 @@ FUNCTIONS = {
     "chipText(x, true)": lambda x: text.chip_text(x, signed=True),
     "deltaText(x)": text.delta_text,
     "lossText(x)": text.loss_text,
-    "rateText(x)": text.rate_text,
-    "shareText(x)": share_text,
 }
 
 
@@ -68,9 +66,7 @@ def test_texts_of_numbers(ask):
     """Fixed decimals are asked of numbers below 1e21 only: no text of the window has more digits before the point."""
     values = numbers()
     few = [x for x in values if abs(x) < 1e21]
-    sizes = [abs(x) for x in values if abs(x) < 1e15]
-    shares = [x for x in sizes if x <= 1] + (np.arange(2001) / 2000).tolist()
-    given = {"numberText": few, "deltaText": few, "rateText": sizes, "shareText": shares}
+    given = {"numberText": few, "deltaText": few}
     asked = {function: given.get(function.partition("(")[0], values) for function in FUNCTIONS}
     lists = ", ".join(f"lists[{k}].map(x => {function})" for k, function in enumerate(FUNCTIONS))
     special = [
@@ -242,12 +238,12 @@ def test_v_and_the_share_beyond_it(ask):
         values[where] = rng.choice(NASTY, where.sum())
         cases.append(values)
     with np.errstate(all="ignore"):
-        wanted = [(extent(one), clip_share(one, extent(one)), weight_reach(one), weight_extent(one))
+        wanted = [(extent(one), weight_reach(one), weight_extent(one))
                   for one in map(np.float32, cases)]  # fmt: skip
     found = ask(
         "ranges.js",
         f"""cases => {{ {READ} return cases.map(numbers).map(values =>
-            [extentOf(values), clippedShare(values, extentOf(values)), String(weightReach(values)),
+            [extentOf(values), String(weightReach(values)),
              extentOf(values, undefined, weightReach(values))]); }}""",
         [coded(np.float32(values)) for values in cases],
     )

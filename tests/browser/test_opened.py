@@ -22,7 +22,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.lists import PARTS, PictureLists
 from scalarviz.view.page.opened import SHAPES, steps_to_open
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.shown.subject import recorded_subject, subject_of
+from scalarviz.view.shown.subject import recorded_subject
 from scalarviz.view.workbench import Workbench
 
 from .players import drawn_same, opened, pixels_of, same, scene
@@ -312,7 +312,8 @@ def test_words_follow_cubes_that_are_turned(paged):
     made.keyboard.press(".")
     off = made.evaluate("""() => { const { player: inner } = scalarviz, { view, document } = inner;
         inner.pose = { ...inner.pose, az: inner.pose.az + 25, el: inner.pose.el - 12 };
-        const listed = cameraOf(document.pose, document.size, view.points), follow = followers(document, view), found = [];
+        const listed = cameraOf(document.pose, document.size, view.points);
+        const follow = followers(document, view), found = [];
         for (const plate of document.plates) for (let k = 0; k < plate.size; k++) {
             const top = pointOf(plate, k, [0, 0, plate.depth]);
             const [here, there] = [listed, view.camera].map(camera => project(camera, top));

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import DeviceError, DivergedError, InputError
+from ...scalar.store import Store
 from ..core.frame import Frame, Past
 from ..core.history import LIMIT, Curve
 from ..core.tensors import Stage, Tensor
@@ -221,6 +222,8 @@ _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
 class RecordedSource(Played):
     """A recording, at its first frame, on the branch of `record`; the caller that opened `record` closes it."""
 
+    twin: Source | None = None  # the live source whose weights have the looks that cubes shall have
+
     def __init__(self, record: Recorded, what: str = "the recording") -> None:
         super().__init__(what, record.path.stem)
         self._given, self._opened = record, {record.branch: record}
@@ -232,6 +235,9 @@ class RecordedSource(Played):
         self.past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
         self._shapes = record.shapes(0)
         self.can = replace(self.can, open=not record.why_closed)
+
+    def place_of(self, store: Store, index: int) -> int | None:
+        return None if self.twin is None else self.twin.place_of(store, index)
 
     def grow(self, record: Recorded, *, along: bool = True) -> str:
         """Continue with newer data of the same file, which this object closes; return a note for the user, or "".

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import Any, TypeVar
 
@@ -49,10 +49,12 @@ class Listed:
     def __init__(self, theme: Theme, *, bound: bool = False, density: float | None = None) -> None:
         self.theme, self._bound, self._density = theme, bound, density
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
+        self._made: dict[object, Record | None] = {}  # of texts and boxes; None: not a valid record
 
     def records(self, sketches: Sequence[Sketch]) -> list[Record]:
         """Return all records of some sketches in painting order; places that are not finite are left out."""
-        found = [one for part in sketches if not part.over for one in _within(part, map(self.shape, part.shapes))]
+        below = [one for part in sketches if not part.over for one in _within(part, self._each(part.shapes))]
+        found = list[Record]()
         for item in (item for part in sketches for item in part.images):
             bar = f"map {item.cmap}" if item.cmap else ""
             address = bar or self._address(item.pixels, smooth=item.linear, width=item.rect[2])
@@ -60,13 +62,27 @@ class Listed:
         for one in (one for part in sketches for one in part.small):
             cells = np.round(np.ravel(one.cells).astype(float), 4).tolist()
             found.append(["sprites", *(short(one.rects), cells), self._address(one.pixels), int(one.linear)])
-        found += [one for part in sketches for one in _within(part, map(self.shape, part.tops))]
+        tops = [one for part in sketches for one in _within(part, self._each(part.tops))]
+        points = list[Record]()
         for discs in (discs for part in sketches for discs in part.points):
             there = _finite(discs.centres)
-            found.append(["points", short(discs.centres[there]), discs.diameter, _digits(discs.colours[there])])
-        texts = [(part, map(self.text, part.texts)) for part in sketches]
-        found += [one for part, written in texts for one in _within(part, written)]
-        return [record for record in found if _is_record(record)]
+            points.append(["points", short(discs.centres[there]), discs.diameter, _digits(discs.colours[there])])
+        texts = [one for part in sketches for one in _within(part, self._each(part.texts))]
+        return [*below, *filter(_is_record, found), *tops, *filter(_is_record, points), *texts]
+
+    def _each(self, items: Iterable[Shape | TextItem]) -> Iterator[Record]:
+        """Yield the valid records of shapes or texts; equal texts and boxes have the same one."""
+        for item in items:
+            key = _key(item)
+            if key is not None and key in self._made:
+                made = self._made[key]
+            else:
+                new = self.text(item) if isinstance(item, TextItem) else self.shape(item)
+                made = new if _is_record(new) else None
+                if key is not None and len(self._made) < MOST_RECORDS:
+                    self._made[key] = made
+            if made is not None:
+                yield made
 
     def colour(self, colour: Colour | None) -> str | None:
         """Return a colour by its name in a theme, any other by its digits."""
@@ -124,6 +140,14 @@ class Listed:
             less = 1.0 if self._density is None or not loose else self._density * width / pixels.shape[1]
             known = self._addresses[id(pixels)] = (pixels, address_of(smaller(pixels, less), method=0, **how))
         return known[1]
+
+
+def _key(item: Shape | TextItem) -> object:
+    """Return what a record depends on, with the names of its colours; None if that cannot be compared."""
+    if isinstance(item, TextItem):
+        return item, name_of(item.colour)
+    inks = (item.fill, item.stroke) if isinstance(item, Rect) else ()
+    return (item, *map(name_of, inks)) if inks and all(isinstance(ink, str | tuple | None) for ink in inks) else None
 
 
 EVERYWHERE = (-1e5, -1e5, 2e5, 2e5)

@@ -20,8 +20,8 @@ from ...run.core.frame import Frame
 from ...run.core.tensors import Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
-from ..cubes.looks import LOOKS, CubeLook
-from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Quantity, kinds_of, rows_of
+from ..cubes.looks import LOOKS
+from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Quantity, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.listed import colours_of, short
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN
@@ -38,16 +38,13 @@ from .scripts import programs
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def document_of(
-    subject: object, layout: Mapping[str, Any], theme: str | Theme = "dark", looks: Mapping[int, CubeLook] | None = None
-) -> dict[str, Any]:
+def document_of(subject: object, layout: Mapping[str, Any], theme: str | Theme = "dark") -> dict[str, Any]:
     """Return the data from which a player draws `subject`, for any numbers; ``json.dumps`` takes it.
 
-    `layout` has the cubes and their camera (:func:`layout_of`); both themes are included. `looks` are custom looks by
-    flat index; default: those of the subject's weights.
+    `layout` has the cubes and their camera (:func:`layout_of`); both themes are included.
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
-    given = LOOKS.looks_of(shown.source) if looks is None else looks
+    given = LOOKS.looks_of(shown.source)
     own = [[index, None if one.colour is None else hexed(one.colour), one.share]
            for index, one in sorted(given.items()) if index < layout["parameters"]]  # fmt: skip
     wanted = shown.sample.target_values
@@ -117,10 +114,7 @@ def _network(shown: Subject) -> dict[str, Any]:
         "tensors": [{"name": one.name, "shape": list(one.shape), "start": one.start, "role": one.role,
                      **meaning_of(shown, one, names)} for one in shown.tensors],
         "units": units | {"input": _runs(f"input {name}" for name in shown.sample.inputs)},
-        "stages": [{"name": stage.name, "weight": stage.weight is not None} for stage in shown.way],
         "rows": drawn,
-        "kinds": kinds_of(drawn),
-        "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
         "sheet": shown.sample.sheet,
     }  # fmt: skip
 

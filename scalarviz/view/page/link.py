@@ -35,8 +35,8 @@ FRAMES = 300
 LEVELS = 2_045  # largest number of a column: 12 bits
 EDITS, WORDS = 20, 80  # most edits in a link, and characters of each
 OF_A_RUN = (
-    "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "tensors", "stages", "rows", "units",
-    "kinds", "names", "sheet", "target", "rect", "scene", "pose", "time", "rim",
+    "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "tensors", "rows", "units", "sheet",
+    "target", "rect", "scene", "pose", "time", "rim",
 )  # fmt: skip
 """Parts of a picture that a link may set; the player has the others. `js/link.js` has the same list."""
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # most texels and plates; `js/link.js` refuses more
@@ -64,7 +64,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     own = _differing_parts(document, _base())
     if own.keys() - set(OF_A_RUN):
         raise InputError(f"a link cannot store {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
-    if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
+    if document["texels"] > MOST_TEXELS or len(document["plates"]) > MOST_PLATES:
         raise _too_much(record, document)
     past = replace(source.past, branches=(), flags=(), edits=source.past.edits[-EDITS:])
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from ...run.core.frame import Frame
-from ..ink.listed import Listed, Record, short
+from ..ink.listed import MOST_RECORDS, Listed, Record, short
 from ..ink.sketch import Sketch
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject
@@ -35,14 +35,15 @@ class PictureLists:
     """
 
     def __init__(self, bench: Workbench, *, films: bool = False, bound: bool = False) -> None:
-        self._bench, self._listed, self._films = bench, Listed(bench.theme, bound=bound), films
+        self._bench, self._films, self._bound = bench, films, bound
+        self._listed = Listed(bench.theme, bound=bound)
         self._known: dict[str, tuple[object, list[Record]]] = {}
 
     def parts(self) -> dict[str, list[Record]]:
         """Return the current lists by part; what is over the cubes is ordered by layer."""
         bench = self._bench
         if self._listed.theme is not bench.theme:
-            self._listed, self._known = Listed(bench.theme), {}
+            self._listed, self._known = Listed(bench.theme, bound=self._bound), {}
         found = {name: self._records(name, part) for name, part in bench.parts.items()}
         over = [self._records(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "over": [record for layer in over for record in layer]}
@@ -77,7 +78,7 @@ class PictureLists:
 
 # ---- The lists of a page.
 
-SHAPES = ((1120, 580), (390, 784))
+SHAPES = ((1200, 620), (390, 784))
 """Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
 
 
@@ -86,12 +87,21 @@ class Pool:
 
     def __init__(self) -> None:
         self._records, self._layouts = dict[str, int](), dict[str, int]()
+        self._seen: dict[int, tuple[Record, int]] = {}  # numbers of records by their identity
 
     def spliced(self, before: list[int], records: Iterable[Record]) -> tuple[list[int], list[Any]]:
         """Return a list as numbers of records, and how it follows from the one `before`: see :func:`spliced`."""
         count = len(self._records)
-        now = [number_in(self._records, record) for record in records]
+        now = [self._number(record) for record in records]
         return now, spliced(before, now, count)
+
+    def _number(self, record: Record) -> int:
+        seen, number = self._seen.get(id(record), (None, 0))
+        if seen is not record:
+            number = number_in(self._records, record)
+            if len(self._seen) < MOST_RECORDS:
+                self._seen[id(record)] = record, number
+        return number
 
     def layout(self, bench: Workbench) -> int:
         """Return the number of a picture's layout."""

@@ -19,8 +19,7 @@ from ...run.core.frame import Frame
 from ...run.panels import HeldOut, LossCurve, Painting, TestCurve, WordBoard
 from ...run.run import Run
 from ...run.scene.scene import Scene
-from ...run.source import Moment
-from ..cubes.looks import LOOKS, CubeLook
+from ...run.source import Moment, Source
 from ..ink.theme import DARK
 from ..panels.drawer import test_loss, test_share
 from ..screen.side import SidePanels
@@ -204,7 +203,7 @@ class SceneParts(NamedTuple):
     """The parts of a page that come from the scene."""
 
     board: WordBoard | None = None  # a word that the network of each frame reads
-    looks: Mapping[int, CubeLook] | None = None  # looks by flat index; None: those of the subject's weights
+    source: Source | None = None  # whose weights may have looks of their own
     turned: bool = False  # whether there are pictures of single units
     headlines: Headlines = no_headlines  # words about a frame beside the loss
 
@@ -222,7 +221,7 @@ def parts_of(x: object, *, edited: bool = False) -> SceneParts:
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
     boards = [panel for panel in x.panels if isinstance(panel, WordBoard)] if isinstance(x, Scene) else []
     board = _reading_once(boards[0]) if boards else None
-    return SceneParts(board, LOOKS.looks_of(shown.source), turned, headlines_of(x, edited=edited))
+    return SceneParts(board, shown.source, turned, headlines_of(x, edited=edited))
 
 
 def _reading_once(board: WordBoard) -> WordBoard:

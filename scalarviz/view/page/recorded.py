@@ -70,6 +70,7 @@ def html_of(
     source, subject, last = at_the_end(record)
     past = source.past
     own = parts_of(scene, edited=bool(past.edits))
+    source.twin = own.source
     if own.board is not None:  # drawn for every frame, and for every letter
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
@@ -81,7 +82,7 @@ def html_of(
 
     with_panels, pool = recorded_subject(source, pictures, own.panels).after(last), Pool()
     lists = FrameLists(with_panels, shows_of(quantities), pool)
-    document = document_of(subject, lists.layout, look, own.looks)
+    document = document_of(subject, lists.layout, look)
 
     def read() -> Iterator[Frame]:
         for frame in played(source, [*((record.branch, k) for k in shown), *added]):

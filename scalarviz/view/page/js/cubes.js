@@ -97,11 +97,6 @@ export class Cubes {
     else this.own = looks ? this.graphics.texture("RGBA8", width, height, looks) : null;
   }
 
-  /** Return whether some plate's cubes are large enough for all marks. */
-  detailed(camera, density) {
-    return this.document.plates.some((plate) => variantFor(plate, camera, density, this.document.detail).detail);
-  }
-
   get sized() {
     return this.sizing.byValue || this.sizing.threshold > 0 || this.sides;
   }

@@ -7,8 +7,8 @@ import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300, MOST_RECORDS = 2000;
 const OF_A_RUN = [   // the list of view/page/link.py; shaders, colours and keys are the player's own
-  "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "tensors", "stages", "rows", "units",
-  "kinds", "names", "sheet", "target", "rect", "scene", "pose", "time", "rim",
+  "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "tensors", "rows", "units", "sheet",
+  "target", "rect", "scene", "pose", "time", "rim",
 ];
 
 /** Throw an error with the fault of a link, unless a condition holds. */
@@ -26,9 +26,9 @@ function checkedDocument(own, base) {
   demand(own && typeof own === "object", "the link holds no picture");
   const parts = OF_A_RUN.filter(name => Object.hasOwn(own, name)).map(name => [name, own[name]]);
   const document = { ...base, ...Object.fromEntries(parts) };
-  const { plates, atlas, texels, parameters, tensors, stages, trays, size } = document, wrong = "scalarviz did not write its picture";
+  const { plates, atlas, texels, parameters, tensors, trays, size } = document, wrong = "scalarviz did not write its picture";
   demand(isList(plates, MOST_PLATES) && plates.length && isList(trays, MOST_PLATES) && isList(tensors, MOST_PLATES), wrong);
-  demand(isList(stages, MOST_PLATES) && isList(atlas, 2) && atlas.every(side => isCount(side, 4096) && side > 0), wrong);
+  demand(isList(atlas, 2) && atlas.every(side => isCount(side, 4096) && side > 0), wrong);
   demand(isCount(texels, MOST_TEXELS) && atlas[0] * atlas[1] <= 4 * MOST_TEXELS && texels <= atlas[0] * atlas[1], wrong);
   demand(isCount(parameters, texels) && ["dark", "light"].includes(document.theme), wrong);
   demand(isList(size, 2) && size.every(side => isCount(side, 8192) && side >= 100), wrong);
@@ -40,7 +40,6 @@ function checkedDocument(own, base) {
   const { pose, rows, units } = document, numbers = [pose?.az, pose?.el, pose?.scale, pose?.centre, pose?.place, pose?.eye ?? []].flat();
   demand(pose && [pose.centre, pose.place].every(Array.isArray) && numbers.length >= 8 && numbers.every(Number.isFinite), wrong);
   const isPlain = names => isList(names, 4096) && names.flat(2).every(one => typeof one !== "object");
-  demand(typeof document.kinds === "string" && document.kinds.length <= 400, wrong);
   demand([rows, units].every(one => one && typeof one === "object") && Object.values(units).every(isPlain), wrong);
   demand(document.target === null || (isList(document.target, 4096) && document.target.every(one => one === null || Number.isFinite(one))), wrong);
   const isBox = box => isList(box, 4) && box.length === 4 && box.every(Number.isFinite);

@@ -78,36 +78,9 @@ export function lossText(loss) {
   return size >= 1e-4 ? numberText(loss, 5) : shortText(loss);
 }
 
-// As Python's format "g": significant digits, without zeros at the end, an exponent for the small and the large.
-function general(value, digits) {
-  const [mantissa, power] = scientific(Math.abs(value), digits - 1);
-  if (power < -4 || power >= digits) {
-    const bare = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
-    return `${bare}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
-  }
-  const body = fixed(Math.abs(value), digits - 1 - power);
-  return body.includes(".") ? body.replace(/\.?0+$/, "") : body;
-}
-
-/** Return a learning rate as people write it: `1.0`, `0.01`, `3e-4`, `4,096`. */
-export function rateText(rate) {
-  if (rate === 0) return "0";
-  if (rate >= 1e3 && rate < 1e6) return general(rate, 6).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
-  const text = (rate < 0 ? "-" : "") + general(rate, 4);
-  return (/[.e]/.test(text) ? text : `${text}.0`).replace("e-0", "e-").replaceAll("-", MINUS_SIGN);
-}
-
 /** Return a whole number with separated thousands, for counts and steps. */
 export function countText(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-/** Return `0 %`, `2.6 %`, `100 %`; a positive share that rounds to zero is `<0.1 %`. */
-export function shareText(share) {
-  const percent = 100 * share;
-  if (percent === 0) return "0 %";
-  if (percent < 0.1) return "<0.1 %";
-  return `${percent >= 10 ? fixed(percent, 0) : general(percent, 2)} %`;
 }
 
 /** Return a number like `figureText`, with reliable digits only; the error is 0 for exact numbers. */

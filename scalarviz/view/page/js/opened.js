@@ -105,7 +105,7 @@ export class OpenedPage extends Page {
     if (!this.walk) this.pose = this.player.view.turned ? this.player.pose : null;
     this.go(frame);
     const walk = this.walkAt(frame, this.alone);
-    Object.assign(this, { walk, from: home, at: atEnd ? walk.count : 1 });
+    Object.assign(this, { walk, from: home, at: atEnd ? walk.count : 1, layout: null }); // cubes of an opened step have no looks of their own
     part("app").classList.add("inside");
     part("inner").hidden = false;
     this.lay();
@@ -179,7 +179,7 @@ export class OpenedPage extends Page {
   go(frame) {
     if (this.walk) {
       this.stop();
-      Object.assign(this, { walk: null, at: 0 });
+      Object.assign(this, { walk: null, at: 0, layout: null });
       part("app").classList.remove("inside");
       part("inner").hidden = true;
       part("said").textContent = "";

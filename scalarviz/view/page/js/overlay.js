@@ -12,6 +12,7 @@ import { pickCube } from "./picking.js";
 import { colourAt, unitOf } from "./ranges.js";
 import { drawTip } from "./tip.js";
 
+const PATCH = "ink", PATCH_AIR = 10; // fill of the patch below a NaN, and how much wider it is than the word
 const NO_SIDE = 127, SIDE_STEPS = 126; // in a texel's fourth byte, and the steps of a side; plus 128 with a colour
 
 export class Overlay {
@@ -74,9 +75,9 @@ export class Overlay {
     context.restore();
   }
 
-  // Return whether the cube on which a record stands is turned away, or does not show all of its place.
+  // Return whether the cube on which a text stands, or the patch below one, is turned away, or does not show its place.
   #hides(record, { cube, at }) {
-    if (!cube || !["number", "text", "rect"].includes(record[0])) return false;
+    if (!cube || !(["number", "text"].includes(record[0]) || (record[0] === "rect" && record[5] === PATCH))) return false;
     const plate = this.document.plates[cube.plate], top = pointOf(plate, cube.element, [0, 0, plate.depth]), reach = this.#widthOf(record) / 2;
     return dot3(towardsEye(this.view.camera, top), plate.axes[2]) <= 0 || [0, -reach, reach].some((aside) => {
       const hit = this.pick([at[0] + aside, at[1]]);
@@ -84,12 +85,13 @@ export class Overlay {
     });
   }
 
+  // Return the width of a record that stands around its place; of any other 0.
   #widthOf([kind, , , ...said]) {
-    if (kind === "rect") return said[0];
-    const { measure, moment } = this.ink;
-    if (kind === "text") return measure(said[0], said[1], Boolean(said[3]));
-    const [size, , bold, , ...number] = said, wide = (text) => measure(text, size, Boolean(bold));
-    return wide(moment.textOf(...number, wide));
+    if (kind === "rect") return said[0] - PATCH_AIR;
+    const { measure, moment } = this.ink, [words, size, , bold, end] = kind === "text" ? said : ["", ...said];
+    if (end !== "middle") return 0;
+    const wide = (text) => measure(text, size, Boolean(bold));
+    return wide(kind === "text" ? words : moment.textOf(...said.slice(4), wide));
   }
 
   #outline({ plate, element }, theme) {

@@ -69,6 +69,7 @@ export class Page {
     const place = (box, [x, y, across, down]) => Object.assign(box.style, { left: `${left + scale * x}px`, top: `${top + scale * y}px`, width: `${scale * across}px`, height: `${scale * down}px` });
     for (const box of [part("stage"), part("spots")]) place(box, [0, 0, ...size]);
     part("bar").hidden = !time;
+    part("scene").style.setProperty("--foot", `${time ? high - top - scale * time[1] : 0}px`); // below it an open card leaves time free
     part("bar").style.setProperty("--type", scale);
     if (time) place(part("bar"), time);
   }
@@ -215,6 +216,7 @@ export class Page {
 
   light(theme) {
     this.theme = this.player.theme = document.documentElement.dataset.theme = theme;
+    this.paint(); // panels have other pictures
     this.write();
   }
 

@@ -1,6 +1,6 @@
 // The numbers that the cubes show, their marks, and their range: computed once for cubes, printed numbers and legend.
 
-import { clippedShare, extentOf, rangeOf, weightReach } from "./ranges.js";
+import { extentOf, rangeOf, weightReach } from "./ranges.js";
 
 /** Bits of a mark, as in the window's atlas. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32, apart: 64 };
@@ -55,18 +55,16 @@ export class Shown {
     this.#fill(frame, quantity);
     this.#mark(frame, quantity);
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // numbers that determine the ranges
-    this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
-    this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach, this.inside));
+    const reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
+    this.range = rangeOf(quantity, extentOf(this.whole, this.spans, reach, this.inside));
     this.#rescale(quantity);
-    const cubes = this.document.plates.filter(({ kind }) => kind === "activation");
-    this.rowless = cubes.every((plate) => unknownRow(frame, plate)); // none was recorded
     this.activation = frame.rowRange ?? this.#activationRange(frame);
     this.ranges = this.document.plates.map((plate) => {
       if (plate.kind !== "activation") return this.range;
       const own = this.document.sheet && plate.name === "input";
       return { scale: "linear", ...(own ? { low: 0, high: 1 } : this.activation) };
     });
-    this.#sum();
+    this.#measure();
   }
 
   #fill(frame, { name }) {
@@ -111,7 +109,6 @@ export class Shown {
     }
     this.unknown = !computed;
     this.marks = this.inside ? flags.map((mark) => mark & ~MARK_BITS.missing) : flags;
-    this.untrained = !frame.reached && !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
   }
 
   // Each buffer has its own range, because its numbers are not weights.
@@ -125,25 +122,8 @@ export class Shown {
     });
   }
 
-  // Compute statistics of all numbers.
-  #sum() {
-    const { numbers, flags, marks, drawn, document: { parameters } } = this;
-    const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
-    /** Share of the weights beyond the range; infinities count, NaN does not. */
-    this.clippedShare = clippedShare(numbers, this.range.high, this.spans);
-    /** The bits of all marks that some cube has. */
-    this.bits = marks.reduce((bits, mark) => bits | mark, 0);
-    /** Whether some number beyond the range is drawn at its end. */
-    this.clips = drawn.subarray(0, parameters).some((x) => Math.abs(x) > beyond && Math.abs(x) < Infinity);
-    /** The largest weight without neighbours; null if all have some. */
-    this.far = null;
-    let top = this.reach;
-    for (const [first, end] of this.spans) {
-      for (let k = first; k < end; k++) {
-        const x = Math.abs(numbers[k]);
-        if (x > top && x < Infinity) [this.far, top] = [numbers[k], x];
-      }
-    }
+  #measure() {
+    const { numbers, flags } = this;
     /** The largest magnitude among the numbers of each tensor, if it is known. */
     this.extents = Object.create(null); // a tensor may be called __proto__
     for (const tensor of this.tensors) {

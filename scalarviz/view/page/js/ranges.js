@@ -80,16 +80,6 @@ export function extentOf(values, spans = [[0, values.length]], most = Infinity, 
   return v >= SMALLEST ? v : EMPTY;
 }
 
-/** Return the share of all values beyond +-v; infinities count, NaN does not (it has its own mark). */
-export function clippedShare(values, v, spans = [[0, values.length]]) {
-  let [beyond, all] = [0, 0];
-  for (const [first, end] of spans) {
-    for (let k = first; k < end; k++) if (Math.abs(values[k]) > v) beyond++;
-    all += end - first;
-  }
-  return all ? beyond / all : 0;
-}
-
 /** Return a map of a document by its name: as stops, or as a table. */
 export function mapIn({ maps, themes }, name, look) {
   return maps[name]?.[look] ?? { stops: themes[look].maps[name] };
