@@ -243,7 +243,7 @@ def test_the_card_hides_at_most_the_foot_of_a_cube_and_stays_when_the_page_is_tu
     foot = page.evaluate("""() => { const { box, document, view } = scalarviz.player.players[1];
         const { y } = box.getBoundingClientRect(), corners = document.plates.flatMap(slabCorners);
         return y + view.type * Math.max(...corners.map((corner) => project(view.camera, corner)[1])); }""")
-    assert card["y"] > foot - 20
+    assert card["y"] > foot - 0.04 * size[1]
     assert page.locator("#card canvas").bounding_box()["width"] > 90
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("() => scalarviz.shape === 1")
