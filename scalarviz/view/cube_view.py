@@ -83,10 +83,10 @@ class CubeView:
 
     def draw(self, camera: Camera, window: Box, viewport: Viewport) -> None:
         """Paint the cubes inside `window`, and in a column of its own also its labels."""
-        x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
-        (across, down), size = self.aside, self._places.size
-        own: Viewport = (x + round(across * wide / size[0]), y - round(down * high / size[1]), wide, high)
-        own = own if across or down else viewport
+        own, (across, down), size = viewport, self.aside, self._places.size
+        if across or down:
+            x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
+            own = (x + round(across * wide / size[0]), y - round(down * high / size[1]), wide, high)
         with clipped(window, self._places.size, own):
             self.slab.draw(camera, viewport=own)
             if self.sketches:

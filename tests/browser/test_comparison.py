@@ -216,20 +216,48 @@ def test_of_rounded_numbers_no_digit_is_shown_that_is_not_sure(page, pair, tmp_p
         assert abs(float(number) - value) <= 10.0 ** -len(number.partition(".")[2].partition("e")[0]) + error
 
 
-def test_on_a_telephone_the_three_stand_below_each_other(browse, file):
-    page = opened(browse(viewport={"width": 390, "height": 844}, has_touch=True), file, "#step=20")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+@pytest.mark.parametrize("size", [(390, 844), (320, 568)])
+def test_on_a_telephone_the_three_stand_below_each_other(browse, file, size):
+    page = browse(viewport=dict(zip(("width", "height"), size, strict=True)), has_touch=True)
+    opened(page, file, "#step=20")
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     boxes = page.evaluate("""() => scalarviz.player.players.map(({ box, document: { scene }, view: { type } }) => {
         const { x, y } = box.getBoundingClientRect(), [left, top, wide, high] = scene;
         return [x + left * type, y + top * type, wide * type, high * type]; })""")
     assert len({(round(x), round(wide)) for x, _, wide, _ in boxes}) == 1
     for above, below in itertools.pairwise([*boxes, [*page.locator("#bar").bounding_box().values()]]):
         assert above[1] + above[3] <= below[1]
-    assert below[1] + below[3] <= 844
+    assert below[1] + below[3] <= size[1]
     at = [(x + wide / 4, y + high / 2) for x, y, wide, high in boxes]
     for k, place in enumerate(at):  # each column hears its own pointer
         page.mouse.move(*place)
         page.wait_for_function("k => scalarviz.player.players.every((one, n) => !one.pointer === (n !== k))", arg=k)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 640), (1920, 1080)])
+def test_the_card_hides_at_most_the_foot_of_a_cube_and_stays_when_the_page_is_turned(browse, file, size):
+    page = opened(browse(viewport=dict(zip(("width", "height"), size, strict=True))), file, "#step=20")
+    page.evaluate("scalarviz.select(4)")
+    card, bar = page.locator("#card").bounding_box(), page.locator("#bar").bounding_box()
+    assert card["y"] + card["height"] <= bar["y"] + 1
+    foot = page.evaluate("""() => { const { box, document, view } = scalarviz.player.players[1];
+        const { y } = box.getBoundingClientRect(), corners = document.plates.flatMap(slabCorners);
+        return y + view.type * Math.max(...corners.map((corner) => project(view.camera, corner)[1])); }""")
+    assert card["y"] > foot - 0.04 * size[1]
+    assert page.locator("#card canvas").bounding_box()["width"] > 90
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("() => scalarviz.shape === 1")
+    assert page.evaluate("scalarviz.player.players.map((one) => one.selected)") == [4, 4, 4]
+    assert page.locator("#card").is_visible()
+
+
+def test_on_paper_every_column_has_its_head(page, file):
+    opened(page, file, "#step=20")
+    blank = page.evaluate("""() => { scalarviz.paper(true); return scalarviz.player.players.map(({ above }) => {
+        const { width, height } = above, { data } = above.getContext("2d").getImageData(0, 0, width, height / 8);
+        const bytes = Array.from(data), lit = bytes.filter((x, k) => k % 4 === 0 && x > 200).length;
+        return [lit > 50, bytes.every((x, k) => k % 4 !== 3 || x === 255)]; }); }""")
+    assert blank == [[True, True]] * 3
 
 
 @pytest.mark.parametrize(

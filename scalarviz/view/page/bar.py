@@ -14,7 +14,7 @@ from ..ink.theme import DARK
 from ..screen.time_bar import BRANCH, KNEE, NARROW, TimeBar
 from ..shown.subject import Subject
 
-SIZES = ((300, 66), (300, 92), (660, 92), (1000, 92))
+SIZES = ((300, 48), (300, 66), (300, 92), (660, 92), (1000, 92))
 """Sizes for which a page has lists: the browser stretches the largest that fits."""
 _BESIDE = 8.0  # pixels beside a narrow bar that the page's own edge already has
 

@@ -34,16 +34,16 @@ MOST_BESIDE = 512  # most activations shown as numbers beside the cubes of a sma
 
 
 def shell(
-    title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str, still: bytes = b"",
-    story: str = "",
+    title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str,
+    styles: Sequence[str] = (), still: bytes = b"", story: str = "",
 ) -> str:  # fmt: skip
     """Return the HTML around the parts, which are dense texts or JSON of them: no character can end an element.
 
-    `still` is the last frame as WebP, shown where nothing can play. `story` is an introduction for those who see only
-    a link to the page.
+    `styles` are further style sheets. `still` is the last frame as WebP, shown where nothing can play. `story` is an
+    introduction for those who see only a link to the page.
     """
     title = _clean(title or "scalarviz")
-    style = bare_style(f"{colours_of()}\n{read('player.css')}")
+    style = bare_style("\n".join([colours_of(), *map(read, ("player.css", *styles))]))
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # names apart from the program's
     program = f"{bare(joined(*entries))}{call}\n"
     image = image_tag(still, "image/webp", f"{title}: {sentence}") if still else ""

@@ -302,7 +302,8 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
         loss = "" if np.isnan(one.display_loss) else f", loss {loss_text(one.display_loss)}"
         sides.append(f"{name} at step {one.step:,}{loss}")
     still, call = still_bytes(subject, last, size, look), "openComparison();"
-    return shell(title, look, parts, f"{SENTENCE}: {'; '.join(sides)}.", call, "comparison.js", still=still)
+    sentence, styles = f"{SENTENCE}: {'; '.join(sides)}.", ["comparison.css"]
+    return shell(title, look, parts, sentence, call, "comparison.js", styles=styles, still=still)
 
 
 def _about(pair: RecordedPair, subject: Subject, title: str, count: int) -> list[str]:

@@ -19,6 +19,16 @@ class PairBar extends TimeBar {
 }
 
 export class Comparison extends Page {
+  /** Lay out the picture; in a lying one the card stands below the second column. */
+  lay() {
+    super.lay();
+    const card = part("card"), { columns: [, [x], [end]], picture: [wide], time } = this.player.document;
+    card.classList.toggle("below", x > 0 && Boolean(time));
+    if (!time) return;
+    const stage = part("stage"), scale = stage.offsetWidth / wide, place = { left: stage.offsetLeft + scale * x, wide: scale * (end - x), foot: stage.offsetTop + scale * time[1] };
+    for (const [name, pixels] of Object.entries(place)) card.style.setProperty(`--${name}`, `${pixels}px`);
+  }
+
   playerOf(root, document, options) {
     return new Views(root, document, this.run.third, options);
   }
