@@ -131,7 +131,9 @@ FONTS = """async (files) => { for (const [weight, data] of files) {
 def test_a_page_is_the_windows_picture_words_and_lines_included(name, shape, recordings, paged):
     """In the window's font; after a blur of 2 pixels at most one pixel of a hundred differs by more than 48 of 255."""
     (wide, high), record = SHAPES[shape], recordings[name]
-    made = paged(name, viewport={"width": wide, "height": high + (56 if shape else 72)}, bypass_csp=True)
+    made = paged(
+        name, viewport={"width": wide, "height": high + 72 - 16 * shape}, bypass_csp=True, has_touch=bool(shape)
+    )
     fonts = [
         [weight, base64.b64encode(font_path(bold).read_bytes()).decode()] for bold, weight in ((0, "400"), (1, "600"))
     ]
@@ -288,7 +290,7 @@ def test_an_address_opens_at_a_micro_step(recordings, paged):
 
 
 def test_a_telephone_shows_the_standing_picture_and_turned_the_lying_one(paged):
-    made = paged(viewport={"width": 390, "height": 844})
+    made = paged(viewport={"width": 390, "height": 844}, has_touch=True)
     made.keyboard.press(".")
     assert made.evaluate("() => scalarviz.player.document.size") == list(SHAPES[1])
     box = made.locator("#stage").bounding_box()

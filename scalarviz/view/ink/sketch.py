@@ -438,13 +438,12 @@ class Sketch:
         self.shapes.append(Rect(x - radius, y - radius, side, side, fill, stroke, border, radius))
 
     def lines(
-        self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False,
-        along: tuple[float, float] | None = None,
-    ) -> None:  # fmt: skip
-        """Add straight lines from each row of `starts` to the same row of `ends`, both (N, 2); see :class:`Lines`."""
+        self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False
+    ) -> None:
+        """Add straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
         p, q = (np.array(points, dtype=np.float32).reshape(-1, 2) for points in (starts, ends))
         if len(p):
-            self.shapes.append(Lines(p, q, colour, width, round_ends, along=along))
+            self.shapes.append(Lines(p, q, colour, width, round_ends))
 
     def line(self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0) -> None:
         """Add one straight line."""

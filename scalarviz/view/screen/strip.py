@@ -18,7 +18,7 @@ from ..cubes.scale import ActivationScale, Coloring, LegendScale, Tick
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
 from ..ink.boxes import BELOW, CHANNEL, GAP, LABEL, STRIP, TITLE, Places
-from ..ink.sketch import Anchor, Box, Sketch, Spot, TextItem, rgba
+from ..ink.sketch import Anchor, Box, Lines, Sketch, Spot, TextItem, rgba
 from ..ink.text import measure
 from ..ink.theme import OF_A_THEME, Colormap, Theme, mixed, rgb
 from ..ink.widgets import caption_lines, wrapped
@@ -346,8 +346,8 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8], c
     top = baseline + 20
     if len(scale.marks) and not theme.presenter:
         at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5
-        starts, ends = (np.stack([at, np.full_like(at, top - above)], 1) for above in (7, 2))
-        sketch.lines(starts, ends, theme.text2, 1.2, along=(x, width))
+        starts, ends = (np.stack([at, np.full_like(at, top - above)], 1, dtype=np.float32) for above in (7, 2))
+        sketch.shapes.append(Lines(starts, ends, theme.text2, 1.2, along=(x, width)))
     sketch.image((x, top, width, BAR), bar, linear=False, cmap=cmap)
     _numbers(sketch, (x, top + BAR, width, 0), theme, scale.labels)
     return sketch
