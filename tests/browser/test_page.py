@@ -239,7 +239,7 @@ def test_a_telephone_has_all_of_it(browse, file):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("scalarviz.shape") == 1
     bar = page.locator("#bar").bounding_box()
-    page.touchscreen.tap(bar["x"] + 60, bar["y"] + 30)
+    page.touchscreen.tap(bar["x"] + 28, bar["y"] + 30)
     assert int(page.locator("#bar").get_attribute("aria-valuenow")) < 30
     for name in ("first recorded step", "play", "gradient", "fit"):
         box = page.get_by_role("button", name=name).first.bounding_box()

@@ -82,11 +82,11 @@ def test_the_wheel_scrolls_the_report_until_a_player_is_clicked(page, report):
     frame.scroll_into_view_if_needed()
     scene = frame.content_frame.locator("#scene")
     scene.wait_for()
-    scene.hover()
+    frame.content_frame.locator("#stage").hover()
     before = page.evaluate("scrollY")
     page.mouse.wheel(0, 60)
     until(page, "before => scrollY > before", before)
-    scene.click(position={"x": 5, "y": 5})
+    frame.content_frame.locator("#stage").click()
     scene.evaluate("e => { e.addEventListener('wheel', event => { window.taken = event.defaultPrevented; }); }")
     page.mouse.wheel(0, 60)
     assert scene.evaluate("""() => new Promise(done => {
