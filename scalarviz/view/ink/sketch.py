@@ -6,7 +6,7 @@ never change: OpenGL (`painter`) and SVG (`figure`) paint the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil, inf
@@ -313,11 +313,6 @@ class SpritesItem:
 Made = TypeVar("Made")
 Click = tuple[str, str | int]
 """A click: a name and its argument."""
-Stand = tuple[float, float, float] | Literal["picture", "plan"] | None
-"""The world point that a part of a list is attached to under another camera. "picture": it stays; "plan": it moves with
-the flat part of a plan; None: it is valid for one camera only."""
-
-
 COVERS = "covers"
 """Name of a spot that only covers what is below it."""
 
@@ -377,18 +372,7 @@ class Sketch:
         self.small: list[SpritesItem] = []
         self.spots: list[Spot] = []
         self.copied: tuple[str, Box] | None = None  # the recorded panel that it copies, and its place
-        self._stands: list[tuple[int, int, Stand]] = [(0, 0, None)]
         self._triangles: dict[bool, tuple[int, Float]] = {}
-
-    def stand(self, at: Stand) -> None:
-        """Attach the following shapes and texts to a point of the world; see `Stand`."""
-        self._stands.append((len(self.shapes), len(self.texts), at))
-
-    def groups(self) -> Iterator[tuple[Stand, list[Shape], list[TextItem]]]:
-        """Yield shapes and texts by the point that they are attached to."""
-        ends = [*self._stands[1:], (len(self.shapes), len(self.texts), None)]
-        for (shape, text, at), (last_shape, last_text, _) in zip(self._stands, ends, strict=True):
-            yield at, self.shapes[shape:last_shape], self.texts[text:last_text]
 
     def triangles(self, *, top: bool = False) -> Float:
         """Return all shapes so far, or those always over pictures (`top`), as triangles (3 T, 16) in painting order."""

@@ -21,7 +21,7 @@ from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.arrangement import Blueprint, Grid, Layout, Plate, Project
-from ..space.camera import DOWN, Camera, Floats, triple
+from ..space.camera import DOWN, Camera, Floats
 from .placer import LIGHTLY, Line, Name, Notes, Number, Option, Placer, column_names, face_distances, row_names
 
 _LINE = 19.0
@@ -93,11 +93,6 @@ def _above(points: Floats, width: float, height: float) -> list[Point]:
     low, high = points.min(axis=0), points.max(axis=0)
     starts = (low[0] - 2, high[0] - width + 2, (low[0] + high[0] - width) / 2)
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
-
-
-def _corner(plate: Plate, hull: Floats, spot: Point) -> tuple[float, float, float]:
-    """Return the corner of a plate that is nearest to a place on screen."""
-    return triple(plate.corners[np.hypot(*(hull - spot).T).argmin()])
 
 
 class FlowLabels(Labels):
@@ -197,14 +192,14 @@ class FlowLabels(Labels):
                 continue
             anchor = ends[self.chosen[key] % len(ends)]
             x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
-            y, at = spot[1] + 14, _corner(plate, hull, spot)
-            self.names.append(Name(title, x, y, CHANNEL, anchor, True, 1, at))
+            y = spot[1] + 14
+            self.names.append(Name(title, x, y, CHANNEL, anchor, True, 1))
             if text and not self._hall:
                 bound = Bound(name, form="range", before=f"{text}   ")
                 if width >= widest:
-                    self.numbers.append(Number(x, y + _LINE, bound, LABEL, anchor, False, 2, at, text))
+                    self.numbers.append(Number(x, y + _LINE, bound, LABEL, anchor, False, 2, text))
                 else:
-                    self.names.append(Name(text, x, y + _LINE, anchor=anchor, at=at))
+                    self.names.append(Name(text, x, y + _LINE, anchor=anchor))
             return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout) -> bool:
@@ -234,8 +229,8 @@ class FlowLabels(Labels):
             key = f"row {plate.name}" if (name, more) == forms[0] else f"row {plate.name} alone"
             spot = self._best(key, near + places[9:], (wide + measure(more, LABEL), _LINE), plate, clear)
             if spot is not None:
-                x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
-                self.names += [Name(name, x, y, tone=3, at=at), Name(more, x + wide, y, at=at)]
+                x, y = spot[0], spot[1] + 14
+                self.names += [Name(name, x, y, tone=3), Name(more, x + wide, y)]
                 return
 
 
@@ -284,12 +279,10 @@ def _bias_places(plate: Plate, project: Project) -> list[Name]:
     faces = [project(plate.cell_corners(k)[4:]) for k in (0, plate.size - 1)]
     if _across(plate):  # its cubes are side by side: left of the first, right of the last
         (left, y), (right, other) = ((face[:, 0], float(face[:, 1].mean()) + 5.0) for face in faces)
-        ends = (triple(plate.cell_corners(k).mean(axis=0)) for k in (0, plate.size - 1))
-        return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True, at=next(ends)),
-                Name("bias", float(right.max()) + _ASIDE, other, CHANNEL, "left", True, at=next(ends))]  # fmt: skip
+        return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True),
+                Name("bias", float(right.max()) + _ASIDE, other, CHANNEL, "left", True)]  # fmt: skip
     face = min(faces, key=lambda face: float(face[:, 1].mean()))
-    at = triple(plate.bounds.mean(axis=0))
-    return [Name("bias", float(face[:, 0].mean()), float(face[:, 1].min()) - _OVER, CHANNEL, "middle", True, at=at)]
+    return [Name("bias", float(face[:, 0].mean()), float(face[:, 1].min()) - _OVER, CHANNEL, "middle", True)]
 
 
 # ---- A scene's own plan.
@@ -310,7 +303,7 @@ class PlanLabels(Labels):
             points: Floats = np.clip(wire.points, low, high)
             if not np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > high, axis=0)):
                 whole = np.array_equal(points[-1], wire.points[-1])
-                self.lines.append(Line(points, _WIRE, _ARROW if wire.arrow and whole else 0.0, "plan"))
+                self.lines.append(Line(points, _WIRE, _ARROW if wire.arrow and whole else 0.0))
         self._pluses = [(x, y) for x, y in sheet.pluses if self._inside(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS)]
         for head in sheet.headings:
             if self._inside(head.x, head.y - 20, head.width, 24):
@@ -318,7 +311,7 @@ class PlanLabels(Labels):
                 self._write(head.text, head.x, head.y - 6, CHANNEL, 1, bold=True)
                 if wide + 8 + measure(count, CHANNEL) <= head.width + 30:
                     self._write(count, head.x + wide + 8, head.y - 6, CHANNEL, 3)
-                self.lines.append(Line([(head.x, head.y), (head.x + head.width, head.y)], 1.0, at="plan"))
+                self.lines.append(Line([(head.x, head.y), (head.x + head.width, head.y)], 1.0))
         fits = sheet.note if sheet.says_words(measure(sheet.words, LABEL)) else None
         if fits is not None and self._inside(fits[0], fits[1] - 12, fits[2], 14):
             self._write(sheet.words, *fits[:2], LABEL, 3)
@@ -328,13 +321,13 @@ class PlanLabels(Labels):
                 self._write(name.title, name.x, name.y + 17, CHANNEL, 1, bold=True)
                 if measure(shape, LABEL) <= name.width:
                     said = Bound(name.tensor, form="range", before=f"{shape} ", within=name.width)
-                    self.numbers.append(Number(name.x, name.y + 33, said, LABEL, "left", False, 2, "plan", shape))
+                    self.numbers.append(Number(name.x, name.y + 33, said, LABEL, "left", False, 2, shape))
         for note in sheet.notes:
             if self._inside(note.x, note.y - note.size, measure(note.text, note.size, note.bold), note.size):
                 self._write(note.text, note.x, note.y, note.size, note.tone, bold=note.bold)
 
     def _write(self, text: str, x: float, y: float, size: float, tone: int, *, bold: bool = False) -> None:
-        self.names.append(Name(text, x, y, size, bold=bold, tone=tone, at="plan"))
+        self.names.append(Name(text, x, y, size, bold=bold, tone=tone))
 
     def _inside(self, x: float, y: float, width: float, height: float) -> bool:
         left, top, wide, high = self._box
@@ -343,7 +336,6 @@ class PlanLabels(Labels):
     def static_sketch(self, theme: Theme) -> Sketch:
         """Draw a plus on the wires where something is added."""
         sketch = super().static_sketch(theme)
-        sketch.stand("plan")
         for x, y in self._pluses:
             sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
             sketch.lines([[x - 4, y], [x, y - 4]], [[x + 4, y], [x, y + 4]], theme.text1, 1.4)
@@ -374,14 +366,12 @@ def own_labels(
     sketch, placer = Sketch(), Placer(box)
     placer.add_texts(around)
     for index, look in sorted(own.items()):
-        edge = _edge(index, plates, camera, project, shares) if look.label else None
-        if edge is None or not contains(box, edge[0]):
+        end = _edge(index, plates, camera, project, shares) if look.label else None
+        if end is None or not contains(box, end):
             continue
-        end, point = edge
         width = measure(look.label, LABEL) + 2 * _PAD
         ways = list(_label_options(end, width, box))
         x, y, _, _ = ways[placer.place(ways, most=np.inf, later=0.0) or 0][0]
-        sketch.stand(point)
         sketch.line(_foot(x, y, width, end), end, theme.selection, 1.4)
         sketch.disc(*end, 2.5, theme.selection)
         sketch.rect(x, y, width, _HIGH, radius=4, fill=theme.panel, stroke=theme.selection)
@@ -389,10 +379,8 @@ def own_labels(
     return sketch
 
 
-def _edge(
-    index: int, plates: Sequence[Plate], camera: Camera, project: Project, shares: Shares
-) -> tuple[Point, tuple[float, float, float]] | None:
-    """Return the middle of the upper edge of a cube's face in the picture and in the world; None if not drawn."""
+def _edge(index: int, plates: Sequence[Plate], camera: Camera, project: Project, shares: Shares) -> Point | None:
+    """Return the middle of the upper edge of a cube's face in the picture; None if it is not drawn."""
     for number, plate in enumerate(plates):
         element = index - plate.start
         if plate.kind != "activation" and 0 <= element < plate.size:
@@ -400,11 +388,9 @@ def _edge(
             face = plate.corners_of(element, share)[[4, 5, 7, 6]]
             if share <= 0.0 or not camera.before(face):
                 return None
-            points = (face + np.roll(face, -1, axis=0)) / 2
-            middles = project(points)
-            first = int(np.argmin(middles[:, 1]))
-            (x, y), (a, b, c) = middles[first].tolist(), points[first].tolist()
-            return (x, y), (a, b, c)
+            middles = project((face + np.roll(face, -1, axis=0)) / 2)
+            x, y = middles[int(np.argmin(middles[:, 1]))].tolist()
+            return x, y
     return None
 
 

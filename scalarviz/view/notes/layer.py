@@ -20,11 +20,11 @@ from ...run.opened.digits import Term, neuron, one_line
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import Bound, Box, Stand, meet
+from ..ink.sketch import Bound, Box, meet
 from ..ink.text import measure
 from ..shown.subject import Sample, Subject
 from ..space.arrangement import Layout, Plate, Project
-from ..space.camera import Floats, triple
+from ..space.camera import Floats
 from .placer import HIGH, Chip, Line, Name, Notes, Number, Placer, Swatch, back_edge, column_names, row_names
 
 STEP = 34.0
@@ -90,9 +90,6 @@ class FewFlow(Notes):
         weight = layout.plate(linear.weight.name)
         bias = layout.plate(linear.bias.name) if linear.bias is not None else None
         self.plates, end = (weight, bias), bias or weight
-        last = end.shape[1] - 1
-        # the cubes that each row of chips belongs to
-        self.stands: list[Stand] = [triple(end.cell_corners(i, last)[-1]) for i in range(end.shape[0])]
         backs = self._project([back_edge(weight, j) for j in range(weight.shape[1])])  # ends of their lines
         # middles (N, 2) of the input chips, None without room; width and type size of each, whether in a box
         self.inputs, self._input_style = self._place_inputs(weight)
@@ -106,7 +103,7 @@ class FewFlow(Notes):
         self.below = Notes()
         if self.rows.columns:
             foot = int(np.argmax(self.rows.anchors[:, 1]))
-            self._write_below(foot, stages[-1], triple(end.cell_centre(foot, last)))
+            self._write_below(foot, stages[-1])
         self.swatch = self._swatch_place()
         self._write_names(layout.trays_on(project))
         if self.inputs is not None:
@@ -181,50 +178,49 @@ class FewFlow(Notes):
     # records
 
     def _write_inputs(self, chips: Floats, backs: Floats) -> None:
-        weight, (wide, size, boxed) = self.plates[0], self._input_style
-        stands: list[Stand] = [triple(back_edge(weight, j)) for j in range(len(chips))]
+        wide, size, boxed = self._input_style
         if self.swatch is not None:
-            own, (x, y, side, _) = triple(weight.cell_centre(0, 0)), self.swatch
-            self.lines.append(Line([(x + side, y + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1)], 1.2, at=own))
-            self.names.append(Name("input", x + side / 2, y - 9, anchor="middle", at=own))
-            self.swatches.append(Swatch(self.swatch, "input", own))
-        for k, ((x, y), at) in enumerate(zip(chips.tolist(), stands, strict=True)):
+            x, y, side, _ = self.swatch
+            self.lines.append(Line([(x + side, y + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1)], 1.2))
+            self.names.append(Name("input", x + side / 2, y - 9, anchor="middle"))
+            self.swatches.append(Swatch(self.swatch, "input"))
+        for k, (x, y) in enumerate(chips.tolist()):
             name = self._sample.inputs[k] if k < len(self._sample.inputs) else ""
-            self.names.append(Name(name, x, y - HIGH / 2 - (7 if boxed else 1), CHANNEL, "middle", True, at=at))
-            self.numbers.append(Number(x, y + 0.36 * size, Bound("input", k), size, at=at))
+            self.names.append(Name(name, x, y - HIGH / 2 - (7 if boxed else 1), CHANNEL, "middle", True))
+            self.numbers.append(Number(x, y + 0.36 * size, Bound("input", k), size))
             if boxed:
-                self.chips.append(Chip(x, y, wide, at=at))
-                self.lines.append(Line([(x, y + HIGH / 2), backs[k]], at=at))
+                self.chips.append(Chip(x, y, wide))
+                self.lines.append(Line([(x, y + HIGH / 2), backs[k]]))
         aside = np.array([wide / 2, 0.0])
         self.lines += [Line([a + aside, b - aside], 1.2) for a, b in pairwise(chips) if boxed]
 
     def _write_row(self, row: int, tip: Floats, linear: Stage, last: Stage) -> None:
-        rows, at = self.rows, self.stands[row]
+        rows = self.rows
         anchor = rows.anchors[row]
         first = anchor[1] == rows.anchors[:, 1].min()
         if tuple(tip) != tuple(anchor):
-            self.lines.append(Line([tip, anchor], at=at))
+            self.lines.append(Line([tip, anchor]))
         left, right = rows.way(row)
-        self.lines.append(Line([anchor, rows.edge(row, "output" if rows.raised else "sum", -1)], head=7.0, at=at))
-        self.lines += [] if rows.raised else [Line([left, right], head=7.0, at=at)]
+        self.lines.append(Line([anchor, rows.edge(row, "output" if rows.raised else "sum", -1)], head=7.0))
+        self.lines += [] if rows.raised else [Line([left, right], head=7.0)]
         symbol = SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind)
         size, up = (18, 6) if len(symbol) == 1 else (LABEL, HIGH / 2 - 3)
         if measure(symbol, size) < right[0] - left[0] + 14:
-            self.names.append(Name(symbol, (left[0] + right[0]) / 2 - 1, left[1] - up, size, "middle", at=at))
+            self.names.append(Name(symbol, (left[0] + right[0]) / 2 - 1, left[1] - up, size, "middle"))
         bounds = {"sum": Bound(linear.name, row, SUM), "output": Bound(last.name, row)}
         for name, (_, wide) in rows.columns.items():
             (x, y), given = rows.edge(row, name, 0), name == "target"
             bound = Bound("target", row, "target") if given else bounds[name]
             bare = name == "sum" and rows.raised > 0
             bound = replace(bound, before="sum ") if bare else bound
-            self.chips += [] if bare else [Chip(x, y, wide, not given, at, rows.high)]
-            number = Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1, at=at)
+            self.chips += [] if bare else [Chip(x, y, wide, not given, rows.high)]
+            number = Number(x, y + 5.5, bound, bold=not given, tone=2 if given else 1)
             self.numbers.append(number._replace(without="") if given else number)
             if first and not bare:
                 called = self._sample.called(last) if name == "output" else name
-                self.names.append(Name(called, x, y - rows.raised - rows.high / 2 - 10, anchor="middle", at=at))
+                self.names.append(Name(called, x, y - rows.raised - rows.high / 2 - 10, anchor="middle"))
 
-    def _write_below(self, row: int, last: Stage, at: Stand) -> None:
+    def _write_below(self, row: int, last: Stage) -> None:
         """Write output and target as colours, and the sample's own loss, below the last row, if they fit."""
         (x, y), end, sample = self.rows.anchors[row].tolist(), self._end, self._sample
         foot, wide = self._box[1] + self._box[3] + 8, measure(f"{loss_words(sample)}0.0000", LABEL)
@@ -235,9 +231,9 @@ class FewFlow(Notes):
             for column, name in (("output", last.name), ("target", "target")):
                 if column in self.rows.columns:
                     middle, own = x + self.rows.columns[column][0], self.rows.columns[column][1]
-                    self.below.lines.append(Line([(middle, below), (middle, y + _UNDER)], at=at))
+                    self.below.lines.append(Line([(middle, below), (middle, y + _UNDER)]))
                     box = (float(round(middle - own / 2)), float(round(y + _UNDER)), own, 40.0)
-                    self.below.swatches.append(Swatch(box, name, at))
+                    self.below.swatches.append(Swatch(box, name))
             below = y + _UNDER + 40
         label = [] if sample.label is None else [f"target {sample.outputs[sample.label]}"]
         for before, above in ((loss_words(sample), []), ("sample loss ", label)):  # beside the cubes, not on them
@@ -245,9 +241,9 @@ class FewFlow(Notes):
                 for line, text in enumerate([*above, before]):
                     down = below + 20 + 18 * line
                     if down < foot and text is before:
-                        self.below.numbers.append(_loss(before, x + end, down, at))
+                        self.below.numbers.append(_loss(before, x + end, down))
                     elif down < foot:
-                        self.below.names.append(Name(text, x + end, down, anchor="right", tone=1, at=at))
+                        self.below.names.append(Name(text, x + end, down, anchor="right", tone=1))
                 return
 
     def _write_names(self, trays: Mapping[str, Floats]) -> None:
@@ -263,7 +259,7 @@ class FewFlow(Notes):
             self.names += column_names(weight, self._sample.inputs, self._project, top, self._free)
         if bias is not None:
             x, y = self._project([back_edge(bias, 0)])[0].tolist()
-            name = Name("bias", x, y - 10, CHANNEL, "middle", True, at=triple(back_edge(bias, 0)))
+            name = Name("bias", x, y - 10, CHANNEL, "middle", True)
             there = y - 26 > top and self._free((x - 13, y - 20, 26, 10))
             self.names += [name] if there and not any(meet(name.box, other.box) for other in self.names) else []
 
@@ -339,7 +335,7 @@ class Outcome(Notes):
             self._write_swatches(last)
         else:
             self._write_chips(sample, last)
-        self.numbers.append(_loss(loss_words(sample), box[0] + box[2], box[1] + box[3] - 4, "picture"))
+        self.numbers.append(_loss(loss_words(sample), box[0] + box[2], box[1] + box[3] - 4))
 
     @property
     def output_places(self) -> tuple[Floats, Floats]:
@@ -350,13 +346,13 @@ class Outcome(Notes):
     def _write_swatches(self, last: Stage) -> None:
         x, y = self.box[0], self.box[1] + 20
         places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)
-        self.swatches = [Swatch((at, y, _SIDE, _SIDE), name, "picture")
+        self.swatches = [Swatch((at, y, _SIDE, _SIDE), name)
                          for at, name in zip(places, ("input", last.name, "target"), strict=True)]  # fmt: skip
         self.swatch = self.swatches[0].box
-        self.names = [Name(name, at + _SIDE / 2, y - 7, anchor="middle", at="picture")
+        self.names = [Name(name, at + _SIDE / 2, y - 7, anchor="middle")
                       for at, name in zip(places, ("input", "output", "target"), strict=True)]  # fmt: skip
         middle = y + _SIDE / 2
-        self.lines = [Line([(x + _SIDE + 4, middle), (places[1] - 4, middle)], head=7.0, at="picture")]
+        self.lines = [Line([(x + _SIDE + 4, middle), (places[1] - 4, middle)], head=7.0)]
 
     def _write_chips(self, sample: Sample, last: Stage) -> None:
         count, step = len(sample.outputs), _WIDE + 6
@@ -365,18 +361,18 @@ class Outcome(Notes):
         rows += [] if sample.target_values is None else [("target", Bound("target", form="target"))]
         for row, (title, bound) in enumerate(rows):
             level = y + 34 * row
-            self.names.append(Name(title, x - _WIDE / 2 - 10, level + 5, anchor="right", at="picture"))
-            self.chips += [Chip(x + k * step, level, _WIDE, not row, "picture") for k in range(count)]
+            self.names.append(Name(title, x - _WIDE / 2 - 10, level + 5, anchor="right"))
+            self.chips += [Chip(x + k * step, level, _WIDE, not row) for k in range(count)]
             for k in range(count):
                 own = replace(bound, index=k)
-                self.numbers.append(Number(x + k * step, level + 5.5, own, bold=not row, tone=1 + row, at="picture"))
-        self.names += [Name(name, x + k * step, y - HIGH / 2 - 7, anchor="middle", at="picture")
+                self.numbers.append(Number(x + k * step, level + 5.5, own, bold=not row, tone=1 + row))
+        self.names += [Name(name, x + k * step, y - HIGH / 2 - 7, anchor="middle")
                        for k, name in enumerate(sample.outputs) if count > 1]  # fmt: skip
 
 
-def _loss(before: str, x: float, y: float, at: Stand) -> Number:
+def _loss(before: str, x: float, y: float) -> Number:
     """Return the record of the probe sample's loss."""
-    return Number(x, y, Bound("loss", form="loss", before=before), LABEL, "right", False, 1, at, "")
+    return Number(x, y, Bound("loss", form="loss", before=before), LABEL, "right", False, 1, "")
 
 
 # ---- The outputs of a single layer written out with their numbers.

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import Anchor, Bound, Box, Sketch, Stand, meet
+from ..ink.sketch import Anchor, Bound, Box, Sketch, meet
 from ..ink.text import CAP_HEIGHT, measure
 from ..ink.theme import Theme, displayed
 from ..space.arrangement import Plate, Project
-from ..space.camera import Floats, convex_hull, triple
+from ..space.camera import Floats, convex_hull
 
 Marks = NDArray[np.bool_]
 HIGH = 28.0
@@ -40,7 +40,6 @@ class Name:
     anchor: Anchor = "left"
     bold: bool = False
     tone: int = 2
-    at: Stand = None  # the world point it is attached to
 
     @property
     def box(self) -> Box:
@@ -59,7 +58,6 @@ class Number(NamedTuple):
     anchor: Anchor = "middle"
     bold: bool = True
     tone: int = 1
-    at: Stand = None
     without: str = UNKNOWN
 
 
@@ -70,7 +68,6 @@ class Chip(NamedTuple):
     y: float
     wide: float
     strong: bool = True
-    at: Stand = None
     high: float = HIGH
 
 
@@ -79,7 +76,6 @@ class Swatch(NamedTuple):
 
     box: Box
     name: str  # name of the row
-    at: Stand = None
 
 
 class Line(NamedTuple):
@@ -88,7 +84,6 @@ class Line(NamedTuple):
     points: ArrayLike
     width: float = 1.4
     head: float = 0.0
-    at: Stand = None
 
 
 class Notes:
@@ -104,19 +99,16 @@ class Notes:
     def static_sketch(self, theme: Theme) -> Sketch:
         """Return the parts that stay from frame to frame."""
         sketch, tones = Sketch(), (theme.text1, theme.text2, theme.text3)
-        for points, width, head, at in self.lines:
-            sketch.stand(at)
+        for points, width, head in self.lines:
             path = np.asarray(points)
             sketch.polyline(path[:-1] if head else path, theme.flow, width)
             if head:
                 sketch.arrow(path[-2], path[-1], theme.flow, width, head=head)
-        for x, y, wide, strong, at, high in self.chips:
-            sketch.stand(at)
+        for x, y, wide, strong, high in self.chips:
             edge = theme.flow if strong else theme.border
             place = round(x - wide / 2), round(y - high / 2)
             sketch.rect(*place, wide, high, radius=6, fill=theme.panel, stroke=edge)
         for name in self.names:
-            sketch.stand(name.at)
             sketch.text(name.x, name.y, name.text, name.size, tones[name.tone - 1], bold=name.bold, anchor=name.anchor)
         return sketch
 
@@ -134,9 +126,8 @@ class Notes:
         `reached` marks the numbers that are known, by row, or by row and form; None: all.
         """
         sketch, tones, marked = Sketch(), (theme.text1, theme.text2, theme.text3), reached or {}
-        for box, name, at in self.swatches:
+        for box, name in self.swatches:
             if name in rows:
-                sketch.stand(at)
                 known = bool(np.isfinite(rows[name]).all())
                 fill = displayed(rows[name]) if known else None
                 sketch.rect(*box, radius=5, fill=fill, stroke=theme.flow, bound=name)
@@ -144,8 +135,7 @@ class Notes:
                     x, y = box[0] + box[2] / 2, box[1] + box[3] / 2 + 6
                     sketch.text(x, y, "?", CHANNEL, theme.text2, anchor="middle")
         for number in self.numbers:
-            x, y, bound, size, anchor, bold, tone, at, without = number
-            sketch.stand(at)
+            x, y, bound, size, anchor, bold, tone, without = number
             ranged, marks = bound.form == "range", marked.get(f"{bound.name} {bound.form}", marked.get(bound.name))
             bound = replace(bound, form=f"range {sign}") if ranged else bound
             if bound.name not in (extents if ranged else rows):
@@ -324,8 +314,7 @@ def row_names(
     def tried() -> Iterator[Option]:
         for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):
             rows = zip(edges + further * ways, ways, names, strict=True)
-            beside = [_name_beside(edge, way, size, name, tray, upright) for edge, way, name in rows]
-            forms.append([replace(name, at=triple(plate.cell_centre(k, column))) for k, name in enumerate(beside)])
+            forms.append([_name_beside(edge, way, size, name, tray, upright) for edge, way, name in rows])
             yield [(x - 2, y - 2, wide + 4, high + 4) for x, y, wide, high in (name.box for name in forms[-1])]
 
     found = placer.place(tried(), most=0.5, fits=lambda boxes: _fit(boxes, faces))
@@ -339,8 +328,7 @@ def column_names(
     if plate.grid.folded or len(names) != plate.shape[1]:
         return []
     backs = project([back_edge(plate, j) for j in range(len(names))])
-    placed = [Name(name, x, y - 7, LABEL, "middle", True, at=triple(back_edge(plate, k)))
-              for k, (name, (x, y)) in enumerate(zip(names, backs.tolist(), strict=True))]  # fmt: skip
+    placed = [Name(name, x, y - 7, LABEL, "middle", True) for name, (x, y) in zip(names, backs.tolist(), strict=True)]
     widths = [name.box[2] for name in placed]
     middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
     apart = all((a + b) / 2 + 5 < step for a, b, step in middles)
