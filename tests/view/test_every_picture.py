@@ -10,8 +10,10 @@ from itertools import pairwise
 
 import pytest
 
+from scalarviz.run.questions.ranges import weight_extent
 from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT
+from scalarviz.view.screen.hud import state_of
 from scalarviz.view.watch import live
 from tests.frozen import make
 
@@ -140,6 +142,10 @@ def test_every_text_can_be_read_and_is_true(view):
         for text in (text for text in texts if text.bound is not None):
             here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
             here |= {name: [most] for name, most in shows.extents().items()}
+            state = state_of(view.bench.subject, frame, "", shows.shows)
+            here["run loss"] = [view.bench.step_drawing.hud_state(state).loss]
+            high = weight_extent(frame.values) if shows.dark else shows.range.high
+            here["tick"] = {k * sign: sign * high * 10.0 ** (1 - k) for k in range(1, 9) for sign in (1, -1)} | {0: 0.0}
             here |= {"loss": [view.bench.step_drawing.loss(frame)], "target": view.bench.subject.sample.target_values}
             if (told := view.bench.step_drawing.micro_step) is not None and view.bench.scenery.flow is not None:
                 here["delta"] = told.deltas[next(s.name for s in view.bench.subject.stages if s.weight is not None)]

@@ -216,7 +216,7 @@ def test_the_legend_is_that_of_what_the_heading_names_and_has_the_colours_of_the
             == title
         )
         assert {title} == {*words([bench.strip.legend((0, 0, 300, 66), told.frame, "")])} & TITLES
-        assert [text for place, text in scale.labels if place in (0, 0.5, 1)][1::2] == ["0"]
+        assert [tick.text for tick in scale.labels if tick.place in (0, 0.5, 1)][1::2] == ["0"]
         if not lit.any():
             values = np.asarray(told.frame.values, float)
             unit = 0.5 + 0.5 * np.clip(values / weight_extent(values), -1, 1)
