@@ -331,6 +331,9 @@ HOSTILE = {
     "a script": [["script", 1]],
     "a dictionary": [["text", {}]],
     "an address": [["image", 0, 0, 1, 1, "http://example.org/a.png", 1]],
+    "a number of the moment": [["number", 1, 1, 13, "text1", 0, "left", "step", 0, "count", "", 0]],
+    "the ink of a cube": [["text", 1, 1, "a", 13, "cube", 0, "left"]],
+    "marks of the moment": [["marks", 1, 1, 9, 5, "text1", 1]],
     "a file": [["sprites", [0], [0], "file:///etc/passwd", 1]],
     "deep": [["rect", [["deep"]]]],
 }

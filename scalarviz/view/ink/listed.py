@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any, TypeVar
 
@@ -29,7 +29,7 @@ OF_A_THEME = (
 )  # fmt: skip
 """Names of the theme's colours in the browser, without those of the maps."""
 SMOOTH, QUALITY = 4096, 80  # least pixels of a picture for lossy encoding, and its quality
-KEPT = 64  # most cached addresses
+KEPT, KEPT_RECORDS = 64, 2_000  # most cached addresses, and records of texts and boxes
 CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
 
 
@@ -78,8 +78,10 @@ class Listed:
                 made = self._made[key]
             else:
                 new = self.text(item) if isinstance(item, TextItem) else self.shape(item)
-                made = new if _is_record(new) else None
-                if key is not None and len(self._made) < MOST_RECORDS:
+                made = new if _is_record(new, FORMS | BOUND_FORMS) else None
+                if len(self._made) >= KEPT_RECORDS:
+                    self._made.clear()
+                if key is not None:
                     self._made[key] = made
             if made is not None:
                 yield made
@@ -98,7 +100,8 @@ class Listed:
             case Rect(x, y, wide, high, _, stroke, border, radius, bound) if bound and self._bound:
                 return ["swatch", *short((x, y, wide, high)), bound, self.colour(stroke), border, radius]
             case Rect(x, y, wide, high, fill, stroke, border, radius):
-                return ["rect", *short((x, y, wide, high)), self.colour(fill), self.colour(stroke), border, radius, 0]
+                inks = self.colour(fill), self.colour(stroke)
+                return ["rect", *short((x, y, wide, high)), *inks, border, radius, 0]  # 0: as in older files
             case Cells(rects, fills, radius, rings):
                 there = _finite(rects)
                 own = None if rings is None else short(rings[there])
@@ -217,12 +220,13 @@ FORMS = {
     "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "strokes": "lcn",
     "path": "lcn", "polygon": "lc", "area": "lnc", "image": "nnnnan", "sprites": "llan", "points": "lnd",
     "text": "nntzcne",
-    "number": "nnzcnetntt" + "n", "swatch": "nnnntcnn", "marks": "nnnncn",
 }  # fmt: skip
 """Types of a record's parts after its kind, one letter each."""
+BOUND_FORMS = {"number": "nnzknetnttn", "swatch": "nnnntcnn", "marks": "nnnncn"}
+"""The same of records that a browser fills in; a panel in a file has none of them."""
 _NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6])(?:\*0\.\d{{1,3}})?)"
 _COLOUR = re.compile(
-    rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{CUBE}|(?:on )?{_NAME}(?::{_NAME}:(?:0|1|0\.\d\d?))?(?:/[0-9a-f]{{2}})?"
+    rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|(?:on )?{_NAME}(?::{_NAME}:(?:0|1|0\.\d\d?))?(?:/[0-9a-f]{{2}})?"
 )
 _ADDRESS = re.compile(rf"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={{0,2}}|map (?:{'|'.join(MAPS)})(?::tray:0\.5)?")
 
@@ -244,6 +248,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "l": _are_numbers,
     "r": lambda x: x is None or _are_numbers(x),
     "c": lambda x: x is None or _matches(_COLOUR, x),
+    "k": lambda x: x == CUBE or CHECKS["c"](x),
     "d": lambda x: _matches(re.compile("(?:[0-9a-f]{6})*"), x),
     "a": lambda x: _matches(_ADDRESS, x),
     "t": lambda x: isinstance(x, str) and len(x) <= LONGEST,
@@ -252,11 +257,11 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _is_record(record: object) -> bool:
+def _is_record(record: object, forms: Mapping[str, str] = FORMS) -> bool:
     """Return whether every part of a record has the form of its kind."""
-    if not isinstance(record, list) or not record or not isinstance(record[0], str) or record[0] not in FORMS:
+    if not isinstance(record, list) or not record or not isinstance(record[0], str) or record[0] not in forms:
         return False
-    form = FORMS[record[0]]
+    form = forms[record[0]]
     return len(record) == len(form) + 1 and all(CHECKS[one](x) for one, x in zip(form, record[1:], strict=True))
 
 

@@ -90,6 +90,7 @@ def html_of(
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities)
+    source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     seen = films(pictures, others)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown))
@@ -186,7 +187,7 @@ class PageWriter:
         theme : {"dark", "light"}
             The theme at the start; a key changes it.
         size : (int, int)
-            Pixels of the page's layout, 160 to 8192 a side; a window of another size changes the layout.
+            Pixels of the picture for browsers that cannot play the page, 160 to 8192 a side.
         title : str
             Default: the name of the recorded scene or run, or both names.
         frames : int, optional

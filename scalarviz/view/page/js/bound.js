@@ -30,7 +30,7 @@ function figure(value, form, signed) {
 
 /** The numbers of one frame as a list shows them. */
 export class Moment {
-  /** `colourOf` returns the colour of a cube by plate and element; a frame has `steps` of recorded panels. */
+  /** `colourOf` returns the colour of a cube by plate and element; `frame.stepOf` the step of a recorded panel. */
   constructor(shown, frame, colourOf) {
     Object.assign(this, { shown, frame, colourOf });
   }

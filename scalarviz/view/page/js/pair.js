@@ -61,10 +61,6 @@ export class PairRun extends RecordedRun {
     return this.halves.every(half => half.exact);
   }
 
-  has(quantity) {
-    return this.halves.every(half => quantity in half.tables);
-  }
-
   get quantities() {
     return RECORDED.filter(name => this.has(name));
   }

@@ -9,7 +9,6 @@ import { bytesOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 /** Quantities that are recorded; the others are computed from them. */
 export const RECORDED = ["weight", "gradient", "update"];
 export const NOT_YET = "not computed yet";
-const PARTS_OF = { "|gradient|": ["gradient"], "update/value": ["update", "weight"] };
 
 /** Read the parts of a page: texts by name ("run", "weight", ...) of base64, compressed JSON and packed tables. */
 export async function readRun(textOf) {
@@ -45,10 +44,9 @@ export class RecordedRun {
     return Object.values(this.tables).every(table => table.errors === null);
   }
 
-  /** Return whether a quantity can be shown: everything that it needs was recorded. */
+  /** Return whether a quantity can be shown; an address may ask for anything. */
   has(quantity) {
-    const parts = Object.hasOwn(PARTS_OF, quantity) ? PARTS_OF[quantity] : [quantity]; // an address may ask for anything
-    return parts.every(part => Object.hasOwn(this.tables, part));
+    return this.lists.quantities.includes(quantity);
   }
 
   /** Return the numbers of a frame for the cubes of a layout, whose rows may be other ones than those of the tables. */
