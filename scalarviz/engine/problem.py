@@ -171,7 +171,7 @@ class Problem:
         """Return the factor of a sample's loss in the loss of the batch, for steps ``first + 1 .. first + count``."""
         if self.share is not None and self.reduction == "mean" and isinstance(self.data, Outside):
             return np.array([self._scale_ahead(self.share, first + k) for k in range(count)])
-        shares = self._known_shares() if self.reduction == "mean" else None
+        shares = self.shares() if self.reduction == "mean" else None
         if shares is None:
             return np.full(count, 1.0 / self.batch if self.reduction == "mean" else 1.0)
         if self.full_batch:
@@ -188,10 +188,10 @@ class Problem:
         """True if that factor is the same in all steps."""
         if self.reduction == "sum" or self.share is None:
             return True
-        return not isinstance(self.data, Outside) and (self.full_batch or self._known_shares() is None)
+        return not isinstance(self.data, Outside) and (self.full_batch or self.shares() is None)
 
-    def _known_shares(self) -> NDArray[np.float64] | None:
-        """Return the shares of all samples, computed once per data set; None if all are 1."""
+    def shares(self) -> NDArray[np.float64] | None:
+        """Return how much each sample adds to the divisor of a mean, computed once per data set; None if all are 1."""
         if self.share is None:
             return None
         known = self._shares

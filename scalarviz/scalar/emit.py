@@ -20,7 +20,7 @@ import ast
 import math
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,7 @@ class Dialect:
     divide: str = "({a} / {b})"
     power: str = "({a} ** {b})"
     literal: Callable[[float], str] = repr
+    rounded: str = "{made}"  # how the result of an operation is rounded
 
 
 def _literal(number: float) -> str:
@@ -68,10 +69,12 @@ NUMPY = Dialect(
 
 
 def translate(
-    expressions: tuple[str, ...], names: tuple[str, ...], dialect: Dialect, where: str = "an expression"
-) -> tuple[list[str], list[str]]:
+    expressions: tuple[str, ...], names: Iterable[str], dialect: Dialect, where: str = "an expression",
+    temporary: str = "_",
+) -> tuple[list[str], list[str]]:  # fmt: skip
     """Return assignments and results that together compute `expressions` of `names`.
 
+    If `names` is a mapping, its entries are written in their place. The names of assignments begin with `temporary`.
     An expression outside the vocabulary raises InputError, which names `where`, the part and what is allowed. The
     sigmoid gives ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
     """
@@ -81,7 +84,7 @@ def translate(
             trees.append(ast.parse(expression, mode="eval").body)
         except SyntaxError as error:
             raise InputError(f"{where}: {shown(expression)} is not an expression ({error.msg})") from None
-    writer = _Writer(trees, names, dialect, f"{where}: the expression {', '.join(expressions)!r}")
+    writer = _Writer(trees, names, dialect, f"{where}: the expression {', '.join(expressions)!r}", temporary)
     return writer.lines, writer.results
 
 
@@ -125,8 +128,11 @@ def _times_upstream(partial: ast.expr) -> ast.expr:
 class _Writer:
     """One translation: writes nested source and hoists every compound sub-expression that occurs twice."""
 
-    def __init__(self, trees: list[ast.expr], names: tuple[str, ...], dialect: Dialect, where: str) -> None:
-        self.names, self.dialect, self.where, self.twice = names, dialect, where, _twice(trees)
+    def __init__(
+        self, trees: list[ast.expr], names: Iterable[str], dialect: Dialect, where: str, temporary: str
+    ) -> None:  # fmt: skip
+        self.names = names if isinstance(names, Mapping) else {name: name for name in names}
+        self.dialect, self.where, self.temporary, self.twice = dialect, where, temporary, _twice(trees)
         self.binary = {**_BINARY, ast.Div: dialect.divide, ast.Pow: dialect.power}
         self.lines: list[str] = []
         self.temporaries: dict[str, str] = {}
@@ -138,7 +144,7 @@ class _Writer:
             return self.compound(node)
         if key not in self.temporaries:
             source = self.compound(node)  # first: its own parts may be hoisted before it
-            name = f"_{len(self.temporaries)}"
+            name = f"{self.temporary}{len(self.temporaries)}"
             self.temporaries[key] = name
             self.lines.append(f"{name} = {_bare(source)}")
         return self.temporaries[key]
@@ -150,20 +156,24 @@ class _Writer:
             case ast.Constant(value=int() | float() as number):
                 return self.dialect.literal(float(number))
             case ast.Name(id=name) if name in self.names:
-                return name
+                return self.names[name]
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
                 return self.dialect.literal(-float(number))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return f"(-{self.write(operand)})"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in self.binary:
-                return self.binary[type(op)].format(a=self.write(left), b=self.write(right))
+                return self.rounded(self.binary[type(op)].format(a=self.write(left), b=self.write(right)))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
                 return f"({self.write(left)} {_COMPARE[type(op)]} {self.write(right)})"
             case ast.Call(func=ast.Name(id="where"), args=[c, a, b], keywords=[]):
                 return self.dialect.where.format(c=self.write(c), a=self.write(a), b=self.write(b))
             case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if FUNCTIONS.get(name) == 1:
-                return f"{self.dialect.calls.get(name, name)}({self.write(argument)})"
+                made = f"{self.dialect.calls.get(name, name)}({self.write(argument)})"
+                return made if name == "abs" else self.rounded(made)
         raise self.refuse(node)
+
+    def rounded(self, made: str) -> str:
+        return self.dialect.rounded.format(made=_bare(made)) if self.dialect.rounded != "{made}" else made
 
     def refuse(self, node: ast.expr) -> InputError:
         return InputError(
