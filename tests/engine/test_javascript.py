@@ -74,17 +74,24 @@ def test_samples_without_a_share_of_the_mean_go_on():
     data = NETWORKS["classes"].samples(24, 0), np.arange(24) % 3
     for loss in (nn.CrossEntropyLoss(ignore_index=1), nn.CrossEntropyLoss(weight=[0.2, 1.0, 3.0])):
         net = NETWORKS["classes"].ours(1)
-        run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), data, batch_size=6, engine="numpy", dtype="float64")
+        run = sv.Run(
+            net, loss, optim.SGD(net.parameters(), lr=0.1), data, batch_size=6, engine="numpy", dtype="float64"
+        )
         compare([(type(loss).__name__, run)])
 
 
-@pytest.mark.parametrize("seeds", [range(20), *(pytest.param(range(k, k + 40), marks=pytest.mark.ci) for k in (20, 60))])
+@pytest.mark.parametrize(
+    "seeds", [range(20), *(pytest.param(range(k, k + 40), marks=pytest.mark.ci) for k in (20, 60))]
+)
 def test_random_networks_go_on(seeds):
     def runs():
         for seed in seeds:
             net, loss, data = drawn(seed)
             rule = optim.SGD(net.parameters(), lr=1e-4)
-            yield f"{seed}", sv.Run(net, loss, rule, data, engine="numpy", dtype="float64", batch_size=min(5, len(data[0])))
+            yield (
+                f"{seed}",
+                sv.Run(net, loss, rule, data, engine="numpy", dtype="float64", batch_size=min(5, len(data[0]))),
+            )
 
     compare(runs(), 20)
 
@@ -94,13 +101,15 @@ def test_orders_draws_and_masks_have_the_bits_of_python():
     shapes = json.dumps([[int(part) for part in rng.shape_of(samples)] for samples, _ in asked])
     found = answers(f"""
       const out = [], shapes = {shapes}, given = {json.dumps(asked)};
-      given.forEach(([samples, batch], k) => {{ for (const step of [0, 1, 5, 4294967297]) for (const sampling of ["epochs", "replacement"]) {{
-        const order = new Int32Array(batch);
-        samplesOf(order, step, {{ seed: [3, 7], samples, sampling, shape: shapes[k] }});
-        out.push([...order]);
-      }} }});
-      const key = _key([3, 7], 2);
-      for (let unit = 0; unit < 9; unit++) for (let place = 0; place < 5; place++) out.push(_mask(key, unit, 4294967297, place, 0.3));
+      given.forEach(([samples, batch], k) => {{
+        for (const step of [0, 1, 5, 4294967297]) for (const sampling of ["epochs", "replacement"]) {{
+          const order = new Int32Array(batch);
+          samplesOf(order, step, {{ seed: [3, 7], samples, sampling, shape: shapes[k] }});
+          out.push([...order]);
+        }}
+      }});
+      const key = _key([3, 7], 2), masked = (unit, place) => _mask(key, unit, 4294967297, place, 0.3);
+      for (let unit = 0; unit < 9; unit++) for (let place = 0; place < 5; place++) out.push(masked(unit, place));
       console.log(JSON.stringify(out));
     """)
     seed, step = 3 + 7 * 2**32, 4294967297
@@ -133,7 +142,9 @@ def test_every_formula_is_that_of_numpy_at_its_edges():
             body = "".join(f"const {line}; " for line in lines) + f"out.push({result});"
             given = ", ".join("[" + ", ".join(map(FLOAT64.literal, point)) + "]" for point in points)
             script.append(f"for (const x of [{given}]) {{ {body} }}")
-    script.append("console.log(JSON.stringify([...new BigUint64Array(Float64Array.from(out, Number).buffer)].map(String)));")
+    script.append(
+        "console.log(JSON.stringify([...new BigUint64Array(Float64Array.from(out, Number).buffer)].map(String)));"
+    )
     found = np.array([int(number) for number in answers("\n".join(script))], np.uint64).view(np.float64)
     with np.errstate(all="ignore"):
         near = np.abs(found - wanted) <= 4e-15 * np.abs(wanted) + 1e-307

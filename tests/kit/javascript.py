@@ -20,16 +20,17 @@ const { readFileSync } = require("fs");
 const kinds = { f4: Float32Array, f8: Float64Array, b1: Uint8Array, u1: Uint8Array };
 const arrayOf = ({ kind, bytes }) => new kinds[kind](new Uint8Array(Buffer.from(bytes, "base64")).buffer);
 const textOf = (array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString("base64");
+const lacking = { _pow, _erf, _erfc, _float16, _key, _mask };
 for (const { made, settings, numbers, rates } of JSON.parse(readFileSync(0, "utf8"))) {
-  const given = { ...numbers, steps: numbers.steps };
-  for (const name of ["theta", "data", "frozen", "trained", "shares"]) given[name] = numbers[name] && arrayOf(numbers[name]);
-  for (const name of ["state", "columns"]) given[name] = numbers[name].map(arrayOf);
-  const functions = new Function("_pow", "_erf", "_erfc", "_float16", "_key", "_mask", made)(_pow, _erf, _erfc, _float16, _key, _mask);
-  const engine = new Engine(functions, settings, given);
-  const started = performance.now(), losses = rates.map((own) => engine.step(own)), took = performance.now() - started;
-  const { theta, grad, state } = engine;
-  console.log(JSON.stringify({ theta: textOf(theta), grad: textOf(grad), state: state.map(textOf), took,
-    losses: textOf(Float64Array.from(losses)) }));
+  for (const [name, one] of Object.entries(numbers)) {
+    if (one?.kind) numbers[name] = arrayOf(one);
+    else if (Array.isArray(one)) numbers[name] = one.map(arrayOf);
+  }
+  const functions = new Function(...Object.keys(lacking), made)(...Object.values(lacking));
+  const engine = new Engine(functions, settings, numbers), started = performance.now();
+  const losses = rates.map((own) => engine.step(own)), took = performance.now() - started;
+  const { theta, grad, state } = engine, last = { theta: textOf(theta), grad: textOf(grad), state: state.map(textOf) };
+  console.log(JSON.stringify({ ...last, took, losses: textOf(Float64Array.from(losses)) }));
 }
 """
 
@@ -77,9 +78,13 @@ class Browser:
     def train(self) -> list[dict[str, Any]]:
         """The numbers after the steps of each run: theta, gradient, state, losses; and the milliseconds."""
         given = json.dumps(self.cases)
-        done = subprocess.run([node(), "-e", runtime() + HARNESS], input=given, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            [node(), "-e", runtime() + HARNESS], input=given, capture_output=True, text=True, timeout=300, check=False
+        )
         assert done.returncode == 0, done.stderr[-3000:]
-        return [_read(json.loads(line), dtype) for line, dtype in zip(done.stdout.splitlines(), self.dtypes, strict=True)]
+        return [
+            _read(json.loads(line), dtype) for line, dtype in zip(done.stdout.splitlines(), self.dtypes, strict=True)
+        ]
 
 
 def _read(said: dict[str, Any], dtype: Any) -> dict[str, Any]:
@@ -92,6 +97,8 @@ def _read(said: dict[str, Any], dtype: Any) -> dict[str, Any]:
 
 def answers(script: str) -> Any:
     """What a script prints, with the runtime of the engine before it."""
-    done = subprocess.run([node(), "-"], input=runtime() + script, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [node(), "-"], input=runtime() + script, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from ... import rng
 from ...scalar import erf
-from ...tape import Instruction, Program
+from ...tape import Instruction
 from ..outside import Outside
 from ..problem import Problem
 from .printer import Printer, Tables
 
-HEADS = {"derive": "E", "spread": "E, G", "features": "data, at", "gradient": "E, G, data, order, step, seed, scale, stats",
-         "derived": "E", "update": "E, theta, grad, state, columns, trained"}  # fmt: skip
+HEADS = {
+    "derive": "E", "spread": "E, G", "features": "data, at", "derived": "E",
+    "gradient": "E, G, data, order, step, seed, scale, stats",
+    "update": "E, theta, grad, state, columns, trained",
+}  # fmt: skip
 """The functions of a module and their arguments; ``js/runtime.js`` calls them."""
 
 
@@ -44,29 +46,35 @@ def module(problem: Problem, *, unrolled: bool | None = None) -> str:
         printer = Printer(plan.encode, dtype, tables)
         put = [f"data[at + {width + k}] = {{}};" for k in range(plan.n_features)]
         bodies["features"] = _values(printer, "data[at + {}]", put)
-    bodies["gradient"] = _gradient(Printer(plan.body, dtype, tables, unrolled=unrolled), numbers)
+    parts: list[str] = []
+    bodies["gradient"] = _gradient(Printer(plan.body, dtype, tables, unrolled=unrolled), numbers, parts)
     if update.prologue is not None:
         printer = Printer(update.prologue, "float64", tables, unrolled=True)
         puts = [f"E[{update.n_parameters + k}] = {{}};" for k in range(update.n_derived)]
         bodies["derived"] = _values(printer, "", puts)
     bodies["update"] = _update(Printer(update.body, dtype, tables, unrolled=True), len(problem.state))
-    functions = [f"function {name}({HEADS[name]}) {{\n" + "\n".join(lines) + "\n}" for name, lines in bodies.items()]
-    arrays = f"let V = new R({plan.body.n_rows}), B = new R({plan.body.n_rows});"
-    real = f"const R = {dtype.capitalize()}Array;"
-    return "\n".join([real, arrays, str(tables), *functions, f"return {{ {', '.join(HEADS)} }};"])
+    calls = sorted({i.call for i in plan.body.instructions if i.kind == "mask"})
+    rows = max(program.n_rows for program in (plan.prologue, plan.encode, plan.body) if program is not None)
+    arrays = [f"let V = new R({rows}), B = new R({rows});", *(f"let K{call};" for call in calls)]
+    functions = [_function(name, HEADS[name], lines) for name, lines in bodies.items()]
+    head = [f"const R = {dtype.capitalize()}Array;", *arrays, str(tables), *parts]
+    return "\n".join([*head, *functions, f"return {{ {', '.join(HEADS)} }};"])
+
+
+def _function(name: str, arguments: str, lines: Iterable[str]) -> str:
+    return "\n".join([f"function {name}({arguments}) {{", *lines, "}"])
 
 
 def _scope(printer: Printer, lines: Iterable[str]) -> list[str]:
     """Return a function's lines, with the variables of its weights before them and those of its gradients after."""
     before = [f"const w{i} = E[{i}];" for i in sorted(printer.weights)]
     sums = sorted(printer.gradients)
-    own = [] if printer.unrolled or not printer.name else [f"const {printer.name}V = new R({printer.program.n_rows});"]
-    return [*before, *(f"let g{i} = 0;" for i in sums), *own, *lines, *(f"G[{i}] += g{i};" for i in sums)]
+    return [*before, *(f"let g{i} = 0;" for i in sums), *lines, *(f"G[{i}] += g{i};" for i in sums)]
 
 
 def _values(printer: Printer, given: str, puts: Sequence[str]) -> list[str]:
     """Return the lines of a function that computes a program's outputs; `puts` say where each goes."""
-    printer.inputs(lambda index: given.format(index))
+    printer.inputs(given.format)
     for i in printer.program.instructions:
         printer.forward(i)
     for put, row in zip(puts, printer.program.outputs.tolist(), strict=True):
@@ -88,47 +96,72 @@ def _spread(printer: Printer, first: int) -> list[str]:
     return _scope(printer, printer.lines)
 
 
-def _gradient(printer: Printer, numbers: int) -> list[str]:
-    """Return the lines that add the gradients of a batch to G and return the sum of its losses."""
+PART = 4000
+"""Letters of a part of a long function, about: browsers do not compile longer ones well."""
+GIVEN = "E, G, data, at, o, s, step"
+"""What a part of the gradient's function gets."""
+
+
+def _gradient(printer: Printer, numbers: int, parts: list[str]) -> list[str]:
+    """Return the lines that add the gradients of a batch to G and return the sum of its losses.
+
+    What a loop over samples does is split into `parts`, functions, unless it is unrolled.
+    """
     program = printer.program
     stretches, rows = printer.stretches(), program.n_rows
     sample = f"for (let s = 0; s < order.length; s++) {{ const at = order[s] * {numbers}, o = s * {rows};"
-    lines = [f"const K{call} = _key(seed, {call});" for call in sorted({i.call for i in program.instructions if i.kind == "mask"})]
-    lines += ["const up = R.of(scale)[0];", "let loss = 0;"]
+    calls = sorted({i.call for i in program.instructions if i.kind == "mask"})
+    lines = [
+        *(f"K{call} = _key(seed, {call});" for call in calls),
+        f"const up = {printer.rounded('scale')};",
+        "let loss = 0;",
+    ]
     if program.couples:
-        lines += [f"if (V.length < order.length * {rows}) {{ V = new R(order.length * {rows}); B = new R(V.length); }}", "B.fill(0);"]
+        room = f"if (V.length < order.length * {rows}) {{ V = new R(order.length * {rows}); B = new R(V.length); }}"
+        lines += [room, "B.fill(0);"]
 
     def printed(print_one: Callable[[Instruction], None], some: Sequence[Instruction]) -> list[str]:
-        start = len(printer.lines)
+        found: list[str] = []
         for i in some:
             print_one(i)
-        found = printer.lines[start:]
-        del printer.lines[start:]
-        return found
+            found.append("\n".join(printer.lines))
+            printer.lines = []
+        return found if printer.unrolled else _parted(found, parts)
 
     printer.inputs(lambda index: f"data[at + {index}]")
     given, printer.lines = printer.lines, []
-    forward = [printed(printer.forward, some) for some in stretches if some[0].kind != "batch_mean"]
+    forward = [printed(printer.forward, some) if some[0].kind != "batch_mean" else [] for some in stretches]
     printer.pull(program.loss, "up")
     seeded, printer.lines = printer.lines, []
-    backward = [printed(printer.backward, some[::-1]) for some in stretches[::-1] if some[0].kind != "batch_mean"]
+    backward = [
+        printed(printer.backward, some[::-1]) if some[0].kind != "batch_mean" else [] for some in stretches[::-1]
+    ]
+    known = f"loss += {printer.row(program.loss)};"
     if not program.couples:
         clear = [] if printer.unrolled else ["B.fill(0);"]
-        every = [*given, *forward[0], f"loss += {printer.row(program.loss)};", *clear, *seeded, *backward[0]]
+        every = [*given, *forward[0], known, *clear, *seeded, *backward[0]]
         return [*_scope(printer, [*lines, sample, *every, "}"]), "return loss;"]
-    for k, (some, own) in enumerate(zip(stretches, _spaced(forward, stretches), strict=True)):
-        lines += [sample, *(given if k == 0 else []), *own, "}"] if own else _means(some[0], rows)
-    lines += [sample, f"loss += {printer.row(program.loss)};", *seeded, "}"]
-    for some, own in zip(stretches[::-1], _spaced(backward, stretches[::-1]), strict=True):
-        lines += [sample, *own, "}"] if some[0].kind != "batch_mean" else _means_back(some[0], rows)
+    for k, (some, own) in enumerate(zip(stretches, forward, strict=True)):
+        lines += _means(some[0], rows) if not own else [sample, *(given if k == 0 else []), *own, "}"]
+    lines += [sample, known, *seeded, "}"]
+    for some, own in zip(stretches[::-1], backward, strict=True):
+        lines += _means_back(some[0], rows) if not own else [sample, *own, "}"]
     lines += [f"stats[{k}] = V[{track.row}];" for k, track in enumerate(program.tracks) if track.row >= 0]
     return [*_scope(printer, lines), "return loss;"]
 
 
-def _spaced(printed: list[list[str]], stretches: Sequence[Sequence[Instruction]]) -> list[list[str]]:
-    """Return the lines of each stretch; none for a mean over the batch."""
-    rest = iter(printed)
-    return [[] if some[0].kind == "batch_mean" else next(rest) for some in stretches]
+def _parted(texts: Iterable[str], parts: list[str]) -> list[str]:
+    """Return calls of functions that do what the texts say, in order; the functions are added to `parts`."""
+    found: list[str] = []
+    size = PART
+    for text in filter(None, texts):
+        if size + len(text) > PART:
+            parts.append(_function(f"part{len(parts)}", GIVEN, []))
+            found.append(f"part{len(parts) - 1}({GIVEN});")
+            size = 0
+        parts[-1] = parts[-1].removesuffix("}") + text + "\n}"
+        size += len(text)
+    return found
 
 
 _MEANS = """for (let j = 0; j < {count}; j++) {{
@@ -163,7 +196,7 @@ def _update(printer: Printer, states: int) -> list[str]:
 
 def settings(problem: Problem) -> dict[str, Any]:
     """Return what the runtime reads of a problem, as JSON data."""
-    left, right, rounds = map(int, problem.order_shape)
+    left, right, rounds = (int(part) for part in problem.order_shape)
     plan, update = problem.plan, problem.update
     limits = {**asdict(problem.limits), "n": problem.n_weights}
     tracks = [[t.index, t.row, t.rate if t.rate == t.rate else None, t.positions, t.count] for t in plan.body.tracks]
@@ -171,6 +204,7 @@ def settings(problem: Problem) -> dict[str, Any]:
         "seed": [int(word) for word in rng.split(problem.seed)], "samples": problem.data.shape[1],
         "batch": problem.batch, "sampling": problem.sampling, "shape": [left, right, rounds],
         "before": problem.t_start, "mean": problem.reduction == "mean", "limits": limits, "tracks": tracks,
+        "penalised": problem.limits.penalised,
         "numbers": problem.data.shape[0], "features": plan.n_features, "parameters": plan.n_parameters + plan.n_derived,
         "rates": [update.n_parameters, update.n_parameters + update.n_derived],
     }  # fmt: skip
@@ -179,7 +213,5 @@ def settings(problem: Problem) -> dict[str, Any]:
 @cache
 def runtime() -> str:
     """Return the part of the engine that every run has, written by hand; coefficients of erf are Python's."""
-    numbers = {name: getattr(erf, name) for name in ("T", "U", "P", "Q", "R", "S")}
-    coefficients = ", ".join(f"{name}: [{', '.join(map(repr, some))}]" for name, some in numbers.items())
-    head = f"const ERF = {{ {coefficients}, one: {erf.ONE}, far: {erf.FAR}, none: {erf.NONE} }};\n"
-    return head + (files(__package__) / "runtime.js").read_text("utf-8")
+    numbers = {name: [*getattr(erf, name)] for name in "TUPQRS"} | {"one": erf.ONE, "far": erf.FAR, "none": erf.NONE}
+    return f"const ERF = {json.dumps(numbers)};\n" + (files(__package__) / "runtime.js").read_text("utf-8")

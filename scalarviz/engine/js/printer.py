@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,10 +76,10 @@ def _terms(i: Instruction) -> int:
 
 
 class Printer:
-    """Prints one program. `name` begins the names of its variables; programs in one function have different ones."""
+    """Prints one program."""
 
-    def __init__(self, program: Program, dtype: str, tables: Tables, *, name: str = "", unrolled: bool | None = None) -> None:
-        self.program, self.name, self.tables, self.dialect = program, name, tables, DIALECTS[dtype]
+    def __init__(self, program: Program, dtype: str, tables: Tables, *, unrolled: bool | None = None) -> None:
+        self.program, self.tables, self.dialect = program, tables, DIALECTS[dtype]
         self.unrolled = not program.couples and (work_of(program) <= UNROLLED if unrolled is None else unrolled)
         self.lines: list[str] = []
         self.weights: set[int] = set()  # that are variables
@@ -95,7 +96,7 @@ class Printer:
     def fresh(self, letter: str) -> str:
         """Return the name of a new variable."""
         self._named += 1
-        return f"{self.name}{letter}{self._named}_"
+        return f"{letter}{self._named}_"
 
     def loop(self, count: int) -> Iterator[Index]:
         """Print what the caller prints once for each index, or once in a loop."""
@@ -131,7 +132,7 @@ class Printer:
 
     def row(self, row: Index) -> str:
         """Return the value of a row."""
-        return f"{self.name}r{row}" if self.unrolled else f"{self.name}V[{self.here(row)}]"
+        return f"r{row}" if self.unrolled else f"V[{self.here(row)}]"
 
     def here(self, row: Index) -> Index:
         """Return the place of a row: of a program that couples samples, all samples have their own."""
@@ -153,18 +154,19 @@ class Printer:
         return bool(self.program.needs_gradient[rows].any())
 
     def pull(self, row: Index, term: str) -> None:
-        """Add a term to the gradient of a row."""
+        """Add a term to the gradient of a row; the result of an operation is the name of a constant."""
         if not self.unrolled:
-            self.add(f"{self.name}B[{self.here(row)}] += {term};")
-        elif self.program.needs_gradient[row]:
+            self.add(f"B[{self.here(row)}] += {term};")
+        elif self.program.needs_gradient[int(row)]:
             self._terms.setdefault(int(row), []).append(term)
 
     def upstream(self, row: Index) -> str:
         """Return the gradient of a row, whose terms are all known."""
         if not self.unrolled:
-            return self.known(f"{self.name}B[{self.here(row)}]")
-        terms = self._terms.pop(int(row), ["0"])
-        name = f"{self.name}a{row}"
+            return self.known(f"B[{self.here(row)}]")
+        terms, name = self._terms.pop(int(row), ["0"]), f"a{row}"
+        if len(terms) == 1 and terms[0].isidentifier():
+            return terms[0]
         self.add(f"const {name} = {self.rounded(' + '.join(terms))};")
         return name
 
@@ -213,26 +215,21 @@ class Printer:
     def forward(self, i: Instruction) -> None:
         """Print the values of an instruction's rows."""
         if i.kind == "squares":
-            errors = lambda k: self.known(f"{self.row(self.at(i.args[0], k))} - {self.row(self.at(i.args[1], k))}")  # noqa: E731
-            squares = self.total("0", i.args.shape[1], lambda k: "{0} * {0}".format(errors(k)))
+            squares = self.total("0", i.args.shape[1], lambda k: "{0} * {0}".format(self._error(i, k)))
             self.put(i.dst, self.rounded(f"{self.dialect.literal(i.numbers[0])} * ({squares})"))
         elif i.kind == "conv":
-            positions, n = i.args.shape
             for j in self.loop(len(i.weights)):
-                for p in self.loop(positions):
-                    dst, first = plus(i.dst, plus(times(j, positions), p)), self.at(i.weights, j)
+                for p in self.loop(len(i.args)):
                     start = self.weight(plus(i.bias, j)) if i.bias >= 0 else "0"
-                    place = lambda k, p=p: self.row(self.at(i.args, plus(times(p, n), k)))  # noqa: E731
-                    terms = lambda k, w=first, at=place: f"{self.weight(plus(w, k))} * {at(k)}"  # noqa: E731
-                    self.put(dst, self.rounded(self.total(start, n, terms)))
+                    total = self.total(start, i.args.shape[1], partial(self._of_kernel, i, j, p))
+                    self.put(plus(i.dst, plus(times(j, len(i.args)), p)), self.rounded(total))
         else:
             for j in self.loop(i.count):
                 self._value(i, j, plus(i.dst, j))
 
     def _value(self, i: Instruction, j: Index, dst: Index) -> None:
         if i.kind == "op":
-            op = ops.get(i.op)
-            self.put(dst, self.computed(op.value, {a: self.row(self.at(rows, j)) for a, rows in zip(op.args, i.args, strict=True)}))
+            self.put(dst, self.computed(ops.get(i.op).value, self._operands(i, j)))
         elif i.kind == "param":
             self.put(dst, self.weight(self.at(i.weights, j)))
         elif i.kind == "mask":
@@ -251,6 +248,20 @@ class Printer:
             start = "0" if i.bias < 0 else self.weight(plus(i.bias, j) if i.kind == "layer" else i.bias)
             total = self.total(start, i.terms, lambda k: " * ".join(self._factors(i, j, k)))
             self.put(dst, self.rounded(f"{total} + {self.dialect.literal(i.offset)}" if i.offset else total))
+
+    def _operands(self, i: Instruction, j: Index) -> dict[str, str]:
+        return {name: self.row(self.at(rows, j)) for name, rows in zip(ops.get(i.op).args, i.args, strict=True)}
+
+    def _error(self, i: Instruction, k: Index) -> str:
+        return self.known(f"{self.row(self.at(i.args[0], k))} - {self.row(self.at(i.args[1], k))}")
+
+    def _of_kernel(self, i: Instruction, j: Index, p: Index, k: Index) -> str:
+        weight, row = self._places_of_kernel(i, j, p, k)
+        return f"{self.weight(weight)} * {self.row(row)}"
+
+    def _places_of_kernel(self, i: Instruction, j: Index, p: Index, k: Index) -> tuple[Index, Index]:
+        """Return weight and row of term k of output j at position p."""
+        return plus(self.at(i.weights, j), k), self.at(i.args, plus(times(p, i.args.shape[1]), k))
 
     def _place(self, i: Instruction, j: Index) -> tuple[str, str]:
         """Return whether a row's number chooses a row of the table, and the place of the parameter in theta."""
@@ -286,29 +297,26 @@ class Printer:
                     if self.flows(rows):
                         self.pull(row, made)
         elif i.kind == "conv":
-            positions, n = i.args.shape
             for j in self.loop(len(i.weights)):
-                for p in self.loop(positions):
-                    up = self.upstream(plus(i.dst, plus(times(j, positions), p)))
+                for p in self.loop(len(i.args)):
+                    up = self.upstream(plus(i.dst, plus(times(j, len(i.args)), p)))
                     if i.bias >= 0:
                         self.pull_weight(plus(i.bias, j), up)
-                    for k in self.loop(n):
-                        w, x = plus(self.at(i.weights, j), k), self.at(i.args, plus(times(p, n), k))
-                        self.pull_weight(w, f"{up} * {self.row(x)}")
+                    for k in self.loop(i.args.shape[1]):
+                        weight, row = self._places_of_kernel(i, j, p, k)
+                        self.pull_weight(weight, f"{up} * {self.row(row)}")
                         if self.flows(i.args):
-                            self.pull(x, f"{self.weight(w)} * {up}")
+                            self.pull(row, f"{self.weight(weight)} * {up}")
         else:
             for j in self.loop(i.count):
                 self._pulls(i, j, self.upstream(plus(i.dst, j)))
 
     def _pulls(self, i: Instruction, j: Index, up: str) -> None:
         if i.kind == "op":
-            op = ops.get(i.op)
-            operands = {a: self.row(self.at(rows, j)) for a, rows in zip(op.args, i.args, strict=True)}
-            known = {**operands, "y": self.row(plus(i.dst, j)), UPSTREAM: up}
-            for rows, partial in zip(i.args, op.partials, strict=True):
-                if partial is not None and self.flows(rows):
-                    self.pull(self.at(rows, j), self.computed(adjoint(partial), known))
+            known = {**self._operands(i, j), "y": self.row(plus(i.dst, j)), UPSTREAM: up}
+            for rows, slope in zip(i.args, ops.get(i.op).partials, strict=True):
+                if slope is not None and self.flows(rows):
+                    self.pull(self.at(rows, j), self.known(self.computed(adjoint(slope), known)))
         elif i.kind == "param":
             self.pull_weight(self.at(i.weights, j), up)
         elif i.kind == "gather":

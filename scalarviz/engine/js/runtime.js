@@ -133,25 +133,29 @@ class Engine {
     const { made, settings, theta, extended, sums, grad, data, order, steps, stats } = this;
     samplesOf(order, steps, settings);
     const scale = this.scale();
-    if (extended !== theta) extended.set(theta);
-    made.derive(extended);
-    sums.fill(0);
+    if (extended !== theta) {
+      extended.set(theta);
+      made.derive(extended);
+    }
+    for (let i = 0; i < sums.length; i++) sums[i] = 0;
     const loss = made.gradient(extended, sums, data, order, steps, settings.seed, scale, stats);
-    made.spread(extended, sums);
+    if (extended !== theta) made.spread(extended, sums);
     for (let i = 0; i < grad.length; i++) grad[i] = sums[i];
-    return loss * scale + this.penalty();
+    return loss * scale + (settings.penalised ? this.penalty() : 0);
   }
 
   /** Do the next step; return its loss. `rates` are those of all parameter groups, then their momenta. */
   step(rates) {
-    const { made, settings, exact, rounded } = this, clipped = settings.limits.clip_norm !== null;
+    const { made, settings, exact, rounded } = this, clipped = settings.limits.clip_norm === null ? 0 : 1;
     const loss = this.gradient();
-    exact.set([rates[0], this.steps + 1 + settings.before, ...(clipped ? [1] : []), ...rates.slice(1)]);
+    exact[0] = rates[0];
+    exact[1] = this.steps + 1 + settings.before;
+    for (let k = 1; k < rates.length; k++) exact[k + 1 + clipped] = rates[k];
     made.derived(exact);
-    rounded.set(exact);
+    for (let k = 0; k < exact.length; k++) rounded[k] = exact[k];
     if (clipped) rounded[2] = this.clipping();
     made.update(rounded, this.theta, this.grad, this.state, this.columns, this.trained);
-    this.follow();
+    if (settings.tracks.length) this.follow();
     this.steps += 1;
     return loss;
   }
@@ -166,7 +170,7 @@ class Engine {
   penalty() {
     const { l1, l2, n } = this.settings.limits;
     let absolute = 0, squares = 0;
-    for (let i = 0; (l1 || l2) && i < n; i++) {
+    for (let i = 0; i < n; i++) {
       absolute += Math.abs(this.theta[i]);
       squares += this.theta[i] * this.theta[i];
     }
