@@ -9,9 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ... import rng
 from ...scalar import erf
-from ...tape import Instruction
+from ...tape import Instruction, Plan, Program
 from ..outside import Outside
 from ..problem import Problem
 from .printer import Printer, Tables
@@ -19,7 +22,7 @@ from .printer import Printer, Tables
 HEADS = {
     "derive": "E", "spread": "E, G", "features": "data, at", "derived": "E",
     "gradient": "E, G, data, order, step, seed, scale, stats",
-    "update": "E, theta, grad, state, columns, trained",
+    "update": "E, theta, grad, state, columns, trained", "look": "E, data, at, out",
 }  # fmt: skip
 """The functions of a module and their arguments; ``js/runtime.js`` calls them."""
 
@@ -34,31 +37,70 @@ def module(problem: Problem, *, unrolled: bool | None = None) -> str:
 
     Whether the network's program is `unrolled` follows from its size.
     """
-    dtype, tables, plan, update = problem.store.value.dtype.name, Tables(), problem.plan, problem.update
-    numbers, width = problem.data.shape[0], plan.n_inputs + plan.n_targets
-    bodies = {name: [""] for name in HEADS}
-    if plan.prologue is not None:
-        derived = plan.prologue.outputs.tolist()
-        printer = Printer(plan.prologue, dtype, tables)
-        bodies["derive"] = _values(printer, "", [f"E[{plan.n_parameters + k}] = {{}};" for k in range(len(derived))])
-        bodies["spread"] = _spread(Printer(plan.prologue, dtype, tables), plan.n_parameters)
-    if plan.encode is not None:
-        printer = Printer(plan.encode, dtype, tables)
-        put = [f"data[at + {width + k}] = {{}};" for k in range(plan.n_features)]
-        bodies["features"] = _values(printer, "data[at + {}]", put)
-    parts: list[str] = []
-    bodies["gradient"] = _gradient(Printer(plan.body, dtype, tables, unrolled=unrolled), numbers, parts)
-    if update.prologue is not None:
-        printer = Printer(update.prologue, "float64", tables, unrolled=True)
-        puts = [f"E[{update.n_parameters + k}] = {{}};" for k in range(update.n_derived)]
-        bodies["derived"] = _values(printer, "", puts)
-    bodies["update"] = _update(Printer(update.body, dtype, tables, unrolled=True), len(problem.state))
-    calls = sorted({i.call for i in plan.body.instructions if i.kind == "mask"})
-    rows = max(program.n_rows for program in (plan.prologue, plan.encode, plan.body) if program is not None)
-    arrays = [f"let V = new R({rows}), B = new R({rows});", *(f"let K{call};" for call in calls)]
-    functions = [_function(name, HEADS[name], lines) for name, lines in bodies.items()]
-    head = [f"const R = {dtype.capitalize()}Array;", *arrays, str(tables), *parts]
-    return "\n".join([*head, *functions, f"return {{ {', '.join(HEADS)} }};"])
+    plan, update, dtype = problem.plan, problem.update, problem.store.value.dtype.name
+    made = _Module(dtype)
+    made.add_around(plan)
+    made.add("gradient", _gradient(made.printer(plan.body, unrolled=unrolled), problem.data.shape[0], made.parts))
+    derived = Printer(update.prologue, "float64", made.tables, unrolled=True) if update.prologue else None
+    puts = [f"E[{update.n_parameters + k}] = {{}};" for k in range(update.n_derived)]
+    made.add("derived", [] if derived is None else _values(derived, "", derived.program.outputs, puts))
+    made.add("update", _update(made.printer(update.body, unrolled=True), len(problem.state)))
+    return made.text(sorted({i.call for i in plan.body.instructions if i.kind == "mask"}))
+
+
+def viewer(plan: Plan, rows: NDArray[np.int64]) -> str:
+    """Return the body of a JavaScript function that returns those that compute some rows of a sample, in float64."""
+    made = _Module("float64")
+    made.add_around(plan)
+    made.add(
+        "look", _values(made.printer(plan.body), "data[at + {}]", rows, [f"out[{k}] = {{}};" for k in range(len(rows))])
+    )
+    return made.text([])
+
+
+class _Module:
+    """Functions that share constants, and the rows of loops."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype, self.tables, self.parts = dtype, Tables(), list[str]()
+        self._functions: dict[str, str] = {}
+        self._rows = 0
+
+    def printer(self, program: Program, *, unrolled: bool | None = None) -> Printer:
+        """Return a printer of one program."""
+        self._rows = max(self._rows, program.n_rows)
+        return Printer(program, self.dtype, self.tables, unrolled=unrolled)
+
+    def add(self, name: str, lines: Iterable[str]) -> None:
+        """Add a function of `HEADS`."""
+        self._functions[name] = _function(name, HEADS[name], lines)
+
+    def add_around(self, plan: Plan) -> None:
+        """Add what a plan does once in each step, and once for each sample."""
+        derive: list[str] = []
+        spread: list[str] = []
+        features: list[str] = []
+        if plan.prologue is not None:
+            places = [f"E[{plan.n_parameters + k}] = {{}};" for k in range(plan.n_derived)]
+            derive = _values(self.printer(plan.prologue), "", plan.prologue.outputs, places)
+            spread = _spread(self.printer(plan.prologue), plan.n_parameters)
+        if plan.encode is not None:
+            first = plan.n_inputs + plan.n_targets
+            places = [f"data[at + {first + k}] = {{}};" for k in range(plan.n_features)]
+            features = _values(self.printer(plan.encode), "data[at + {}]", plan.encode.outputs, places)
+        for name, lines in (("derive", derive), ("spread", spread), ("features", features)):
+            self.add(name, lines)
+
+    def text(self, calls: Iterable[int]) -> str:
+        """Return all of it; `calls` are the numbers of modules with dropout masks."""
+        rows = f"let V = new R({self._rows}), B = new R({self._rows});"
+        head = [
+            f"const R = {self.dtype.capitalize()}Array;",
+            rows,
+            *(f"let K{call};" for call in calls),
+            str(self.tables),
+        ]
+        return "\n".join([*head, *self.parts, *self._functions.values(), f"return {{ {', '.join(self._functions)} }};"])
 
 
 def _function(name: str, arguments: str, lines: Iterable[str]) -> str:
@@ -72,12 +114,12 @@ def _scope(printer: Printer, lines: Iterable[str]) -> list[str]:
     return [*before, *(f"let g{i} = 0;" for i in sums), *lines, *(f"G[{i}] += g{i};" for i in sums)]
 
 
-def _values(printer: Printer, given: str, puts: Sequence[str]) -> list[str]:
-    """Return the lines of a function that computes a program's outputs; `puts` say where each goes."""
+def _values(printer: Printer, given: str, rows: NDArray[np.int64], puts: Sequence[str]) -> list[str]:
+    """Return the lines of a function that computes some rows of a program; `puts` say where each goes."""
     printer.inputs(given.format)
     for i in printer.program.instructions:
         printer.forward(i)
-    for put, row in zip(puts, printer.program.outputs.tolist(), strict=True):
+    for put, row in zip(puts, rows.tolist(), strict=True):
         printer.add(put.format(printer.row(row)))
     return _scope(printer, printer.lines)
 

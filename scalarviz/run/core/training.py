@@ -266,11 +266,14 @@ class Training:
         scale.skip(self.problem)
 
     def _train(self, trainer: Trainer, count: int, lr: Rates) -> NDArray[np.float64]:
-        problem = self.problem
-        if self.flags_changed:
-            problem.trained = self._held & (problem.store.frozen == 0)
-            self.flags_changed = False
+        self.take_flags()
         return trainer.train(self.steps, count, rates_of(lr, 0, count))
+
+    def take_flags(self) -> None:
+        """Let changed flags of frozen weights take effect, as the next step does."""
+        if self.flags_changed:
+            self.problem.trained = self._held & (self.problem.store.frozen == 0)
+            self.flags_changed = False
 
     def _book(self, losses: NDArray[np.float64], lr: Rates) -> None:
         self.history.extend(self.steps, losses, lr[: len(losses), 0] if isinstance(lr, np.ndarray) else lr)

@@ -186,6 +186,12 @@ class FrameLists:
                 records = [["spot", *short(one.box), "letter", one.value, one.words] for one in spots]
                 self._add((first, choice), [*self._lists[first].parts()[BESIDE], *records])
 
+    def add_coming(self, frame: Frame, words: str) -> None:
+        """Write the picture of frames that a browser computes: a recorded one without what is true of it alone."""
+        for bench in (one for some in self._benches for one in some):
+            bench.captioned = False
+        self.add_frame(frame, words)
+
     def _add(self, series: object, records: list[Record]) -> None:
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)
         self._found.append(change)

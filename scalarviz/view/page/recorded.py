@@ -31,6 +31,7 @@ from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
 from .page import SceneParts, about_of, gathered, keys_of, parts_of, shell, shows_of
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_bytes
+from .trains import Trains, trains_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 ROWS = 128
@@ -90,10 +91,12 @@ def html_of(
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities)
+    trains = trains_of(source, with_panels) if frames is None or shown[-1] == len(record) - 1 else Trains("")
+    lists.add_coming(last, "trained on in this page")
     source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     seen = films(pictures, others)
-    program = _program(record, fitting[0], subject, last, own, seen, len(shown))
+    program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)
     head = {
         "document": document, **numbers,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
@@ -105,13 +108,14 @@ def html_of(
     parts |= {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
     if walks is not None:
         parts |= {"opened": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
+    parts |= trains.parts
     entries, call = ("page.js", "openPage();") if walks is None else ("opened.js", "openWithSteps();")
-    extras = ["branches.js"] if lines else []
+    extras = [*(["branches.js"] if lines else []), *(["train.js"] if trains.parts else [])]
     loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
     still, story = still_bytes(subject, last, size, look), _story(record, subject)
-    return shell(title, look, parts, sentence, call, entries, *extras, still=still, story=story)
+    return shell(title, look, parts, sentence, call, entries, *extras, still=still, story=story, worker=trains.program)
 
 
 def _program(
@@ -122,9 +126,10 @@ def _program(
     scene: SceneParts,
     seen: list[dict[str, Any]],
     most: int,
+    trains: str,
 ) -> str:
     """Return a line about the recording program and the parts that the page leaves out."""
-    said = [f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by]
+    said = [f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by, trains]
     if first:
         said.append(f"before step {record.steps[first]:,} the network was different")
     if scene.board is None and subject.plan is not None and subject.plan.rooms:

@@ -63,6 +63,15 @@ def open_step(record: Recorded, step: Any, sample: Sample | None = None) -> Open
     raise FileFormatError(f"{path_text(record.path)}: step {step:,} cannot be opened: {why}")
 
 
+def training_at(record: Recorded, k: int) -> tuple[Rule, tuple[float, ...]]:
+    """Return a training that stands at frame `k`, and the rates of its next step; FileFormatError: it cannot."""
+    with record.lock, np.errstate(all="ignore"):
+        check(not record.rules.lacks, record.rules.lacks)
+        rule, rates = _stand(record, k, int(record.steps[k]))
+        rule.training.take_flags()
+        return rule, rates
+
+
 def _stand(record: Recorded, k: int, before: int) -> tuple[Rule, tuple[float, ...]]:
     """Bring a training to step `before`, at frame `k` or after it; return its rule, and rates of the next step."""
     now = _moment(record, k)

@@ -29,7 +29,7 @@ export class PageLists {
 
   /** Return the list of a frame for the lying picture (0) or the standing one (1); a panel may offer a choice. */
   at(frame, quantity, shape, choice = this.choices - 1) {
-    const of = (series) => this.series[shape * this.each + series][frame].map((number) => this.records[number]);
+    const of = (series) => this.series[shape * this.each + series].at(frame).map((number) => this.records[number]);
     return of(this.quantities.indexOf(quantity)).flatMap((record) => (record[0] === "beside" ? of(this.quantities.length + choice) : [record]));
   }
 }

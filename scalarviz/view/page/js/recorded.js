@@ -2,7 +2,7 @@
 
 import { countText, sureText } from "./numbers.js";
 import { PageLists } from "./lists.js";
-import { missingIn } from "./quantity.js";
+import { MARK_BITS, missingIn } from "./quantity.js";
 import { nameAt } from "./tip.js";
 import { bytesOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 
@@ -37,6 +37,7 @@ export class RecordedRun {
     Object.assign(this, { head, tables, marks, beside, lists, until: head.until ?? Infinity, frames: head.steps.length });
     for (const name of ["document", "steps", "bars", "edits", "named", "about", "pictures", "keys"]) this[name] = head[name];
     for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and infinities are texts
+    this.computed = 0; // frames at the end that this page computed
     this.rows = []; // rows of activations in the table of all numbers
   }
 
@@ -77,7 +78,8 @@ export class RecordedRun {
 
   /** Return the display list of a frame. */
   listAt(frame, quantity, shape, choice) {
-    return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
+    const computed = frame >= this.frames - this.computed; // the last list is that of a frame which the page computed
+    return this.lists.at(computed ? -1 : (this.head.places?.[frame] ?? frame), quantity, shape, choice);
   }
 
   /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */
@@ -102,8 +104,10 @@ export class RecordedRun {
 
   flagsAt(frame) {
     if (!this.marks) return new Uint8Array(this.document.texels);
-    const from = (this.marks.frames === 1 ? 0 : frame) * this.marks.columns;
-    return this.marks.bytes.subarray(from, from + this.marks.columns);
+    const from = Math.min(frame, this.marks.frames - 1) * this.marks.columns;
+    const flags = this.marks.bytes.subarray(from, from + this.marks.columns);
+    return frame < this.frames - this.computed ? flags : flags.map(bits => bits & ~MARK_BITS.dead); // not known
+
   }
 
   // ---- one number

@@ -1,0 +1,180 @@
+// A page that trains on: where the recording ends, a worker continues with the engine that Python printed.
+
+import { element } from "./ink.js";
+import { countText, lossText } from "./numbers.js";
+import { pageExtras, part } from "./page.js";
+import { bytesOf, inflated, unpackTable } from "./unpack.js";
+
+const MOST_COMPUTED = 2000; // frames that are kept; then every second one goes
+const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
+
+/** Read the parts of a page for the engine. */
+async function readTraining() {
+  const told = JSON.parse(part("training").textContent), Real = told.dtype === "float64" ? Float64Array : Float32Array;
+  const [start, samples] = await Promise.all(["start", "samples"].map(id => unpackTable(JSON.parse(part(id).textContent))));
+  const numbersOf = ({ numbers }) => new Real(numbers.buffer);
+  const rows = numbersOf(start), count = rows.length / start.frames, columns = numbersOf(samples), many = columns.length / samples.frames;
+  const { numbers: wide } = told.settings, data = new Real(many * wide);
+  for (let k = 0; k < samples.frames; k++) for (let s = 0; s < many; s++) data[s * wide + k] = columns[k * many + s];
+  const arrays = Array.from({ length: start.frames }, (_, k) => rows.slice(k * count, (k + 1) * count));
+  const numbers = {
+    theta: arrays[0], state: arrays.slice(1), data, steps: told.steps, shares: told.shares && Float64Array.from(told.shares),
+    trained: Uint8Array.from(told.trained), frozen: Uint8Array.from(told.frozen), columns: told.columns.map(column => Real.from(column)),
+  };
+  const { settings, probe, view } = told;
+  return { settings, numbers, probe, view, rows: told.rows.reduce((sum, [, size]) => sum + size, 0) };
+}
+
+/** Return a function that asks the engine: in a worker, or in this thread where workers are forbidden. */
+async function engineOf(take) {
+  const text = new TextDecoder().decode(await inflated(bytesOf(part("engine").textContent)));
+  try {
+    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    await new Promise((begun, failed) => Object.assign(worker, { onmessage: begun, onerror: failed }).postMessage({ ready: true }));
+    worker.onmessage = ({ data }) => take(data);
+    return { ask: asked => worker.postMessage(asked), beside: true };
+  } catch {
+    const script = document.createElement("script");
+    script.textContent = text;
+    document.body.append(script);
+    return { ask: asked => setTimeout(() => take(globalThis.trainingOfPage(asked))), beside: false };
+  }
+}
+
+export class TrainOn {
+  constructor(page) {
+    Object.assign(this, { page, engine: null, training: false, waiting: false, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
+    this.told = JSON.parse(part("training").textContent);
+    const { actions } = page, { toggle_run: run, step } = actions;
+    actions.toggle_run = () => (this.training || (this.atEnd && !page.playing) ? this.toggle() : run());
+    actions.step = by => (this.atEnd ? this.pause() || this.begin(by) : step(by));
+    this.button = part("buttons").appendChild(element("button", "", "train on"));
+    this.button.title = "train further from the last step, in this browser (Space there)";
+    this.button.addEventListener("click", () => this.toggle());
+    const field = this.field = part("speed").appendChild(element("label", "", "lr ")).appendChild(element("input"));
+    Object.assign(field, { type: "number", step: "any", min: "0", value: String(this.told.rates[0]) });
+    this.again = part("tools").appendChild(element("button", "", "start again"));
+    this.again.title = "forget the steps that this page computed";
+    this.again.addEventListener("click", () => this.restart());
+    this.again.hidden = true;
+  }
+
+  /** Whether the page shows the last frame of the run that goes on. */
+  get atEnd() {
+    const { page, run } = this;
+    return page.run === run && !page.walk && page.frame === run.frames - 1;
+  }
+
+  get rates() {
+    const [first, ...others] = this.told.rates, rate = this.field.value === "" ? first : Math.max(0, Number(this.field.value));
+    return [rate, ...others.map((one, k) => (k < this.told.groups - 1 && first ? one * (rate / first) : one))];
+  }
+
+  toggle() {
+    if (this.training) return this.pause();
+    const { page, run } = this;
+    if (page.run !== run) return (part("about").textContent = "the branch on which the page opened trains on");
+    page.stop();
+    if (!this.atEnd) page.go(run.frames - 1);
+    Object.assign(this, { training: true, due: 0, clock: performance.now() });
+    this.show();
+    return requestAnimationFrame(() => this.tick());
+  }
+
+  pause() {
+    this.training = false;
+    this.show();
+  }
+
+  show() {
+    this.button.textContent = this.training ? "pause" : "train on";
+    this.page.controls.playing(this.training || this.page.playing);
+    this.again.hidden = this.run.frames === this.recorded;
+  }
+
+  // Ask for the steps that are due at this speed.
+  tick() {
+    if (!this.training) return;
+    const now = performance.now();
+    this.due = Math.min(this.due + (Math.min(now - this.clock, 250) * this.page.speed * this.told.every) / 1000, 1e6);
+    this.clock = now;
+    if (this.due >= 1 && !this.waiting) this.begin(Math.floor(this.due));
+    requestAnimationFrame(() => this.tick());
+  }
+
+  async begin(count) {
+    if (this.waiting) return;
+    this.waiting = true;
+    this.due = 0;
+    if (!this.engine) {
+      this.engine = await engineOf(data => data.losses && this.take(data));
+      this.engine.ask({ begin: await readTraining() });
+    }
+    this.engine.ask({ count, milliseconds: this.engine.beside ? 4 * FRAME_MS : FRAME_MS, rates: this.rates });
+  }
+
+  /** Add a frame that the engine computed, and go there. */
+  take({ step, losses, weight, gradient, update, rows }) {
+    const { page, run } = this, loss = losses.at(-1), found = Object.create(null);
+    this.waiting = false;
+    let at = 0;
+    for (const [name, size] of this.told.rows) found[name] = rows.subarray(at, (at += size));
+    found.input = Float32Array.from(this.told.probe.slice(0, this.told.inputs));
+    if (run.frames - this.recorded >= MOST_COMPUTED) this.thin();
+    const table = { weight, gradient, update };
+    for (const [name, one] of Object.entries(run.tables)) append(one, run.frames, row => row.set(table[name].subarray(0, Math.min(row.length, table[name].length))));
+    const texels = run.tables.weight.numbers.subarray(run.frames * run.tables.weight.columns);
+    for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
+    if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
+    for (const [name, number] of Object.entries({ steps: step, loss, lr: this.rates[0], sample: found[""]?.[0] ?? NaN })) run[name].push(number);
+    run.frames += 1;
+    run.computed = run.frames - this.recorded;
+    page.bar.take(run);
+    page.go(run.frames - 1);
+    this.show();
+    if (Number.isFinite(loss)) return;
+    this.pause();
+    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(loss)}; "start again" with a lower lr`;
+  }
+
+  // Forget every second computed frame.
+  thin() {
+    const { run } = this, kept = [];
+    for (let k = this.recorded + 1; k < run.frames; k += 2) kept.push(k);
+    for (const table of [...Object.values(run.tables), run.beside].filter(Boolean)) kept.forEach((k, place) => {
+      table.numbers.copyWithin((this.recorded + place) * table.columns, k * table.columns, (k + 1) * table.columns);
+    });
+    for (const name of ["steps", "loss", "lr", "sample"]) run[name] = [...run[name].slice(0, this.recorded), ...kept.map(k => run[name][k])];
+    run.frames = this.recorded + kept.length;
+  }
+
+  /** Forget all computed frames: training starts where the recording ends. */
+  async restart() {
+    const { page, run } = this;
+    this.pause();
+    run.frames = this.recorded;
+    run.computed = 0;
+    for (const name of ["steps", "loss", "lr", "sample"]) run[name].length = this.recorded;
+    part("about").textContent = page.origin;
+    page.bar.take(run);
+    page.go(run.frames - 1);
+    this.show();
+    this.engine?.ask({ begin: await readTraining() });
+  }
+}
+
+// Add a row to a table, which grows.
+function append(table, frame, fill) {
+  const from = frame * table.columns, end = from + table.columns;
+  if (table.numbers.length < end) {
+    const more = new Float32Array(2 * end);
+    more.set(table.numbers);
+    table.numbers = more;
+  }
+  const row = table.numbers.subarray(from, end);
+  row.fill(0);
+  fill(row);
+  table.frames = frame + 1;
+}
+
+pageExtras.push(page => new TrainOn(page));

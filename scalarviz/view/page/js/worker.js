@@ -1,0 +1,44 @@
+// The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
+// Before it stand the engine (engine/js), MADE (the functions of this run) and VIEW (those of the sample's rows).
+
+/** A run that the page trains; `numbers` are the engine's, `probe` the sample's inputs and targets. */
+class PageTraining {
+  constructor({ settings, numbers, probe, rows, view }) {
+    this.engine = new Engine(MADE, settings, numbers);
+    this.before = this.engine.theta.slice();
+    this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
+    this.rows = new Float64Array(rows);
+    this.seen = new Float64Array(view.parameters); // weights as the picture's rows take them
+  }
+
+  /** Do at most `count` steps in about `milliseconds`; return the last step's numbers, and all losses. */
+  steps({ count, milliseconds, rates }) {
+    const { engine, before } = this, losses = [], begun = performance.now();
+    do {
+      before.set(engine.theta);
+      losses.push(engine.step(rates));
+    } while (losses.length < count && Number.isFinite(losses.at(-1)) && performance.now() - begun < milliseconds);
+    return { step: engine.steps, losses, ...this.numbers() };
+  }
+
+  numbers() {
+    const { engine: { theta, grad }, before, seen, sample, rows } = this;
+    seen.set(theta);
+    VIEW.derive(seen);
+    VIEW.features(sample, 0);
+    VIEW.look(seen, sample, 0, rows);
+    const update = Float32Array.from(theta, (w, i) => w - before[i]);
+    return { weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: Float32Array.from(rows) };
+  }
+}
+
+let training = null;
+
+/** Answer the page: `begin` makes a run, a `count` does steps; the first question is whether there is a worker. */
+function answered({ begin, ...asked }) {
+  if (begin) training = new PageTraining(begin);
+  return asked.count ? training.steps(asked) : {};
+}
+
+if (globalThis.document) globalThis.trainingOfPage = answered;
+else globalThis.onmessage = ({ data }) => postMessage(answered(data));
