@@ -236,8 +236,9 @@ def within(vertices: Float, box: Box) -> Float:
 # ---- Texts and pictures
 
 
-STEP, RUN_LOSS, TICK, OF_A_PANEL = "step", "run loss", "tick", "step of "
-"""Names of numbers of the moment: step, loss of the run, a number of the legend, the step of a recorded panel."""
+STEP, RUN_LOSS, RATE, TICK, OF_A_PANEL = "step", "run loss", "rate", "tick", "step of "
+"""Names of numbers of the moment: step and loss of the run, learning rate of the next step, a number of the legend, the
+step of a recorded panel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,19 +230,6 @@ def delta_text(value: float) -> str:
 
 _FORMS: dict[str, Callable[..., str]] = {"chip": chip_text, "cube": _on_cube, "brief": _brief, "tenths": tenths}
 _FORMS["decades"] = partial(_on_cube, decades=True)
-WRITTEN: dict[str, Callable[[float], str]] = {
-    "count": lambda value: f"{value:,.0f}",
-    **{f"{'signed ' * s}{name}": partial(form, signed=s) for name, form in _FORMS.items() for s in (False, True)},
-    "target": lambda value: "?" if np.isnan(value) else chip_text(value),
-    "loss": loss_text,
-    "delta": delta_text,
-    "tick": partial(short, signed=True),
-    "small tick": partial(exponent, signed=True),
-    "decade": lambda value: exponent(value).replace("1.0e", "1e"),
-    "range ±": lambda most: f"±{short(most)}" if most else "all 0",
-    "range ≤\N{THIN SPACE}": lambda most: f"≤\N{THIN SPACE}{short(most)}" if most else "all 0",
-}
-"""Formats of a number of the moment, by the `form` of a `Bound`."""
 
 
 def rate_text(lr: float) -> str:
@@ -253,6 +240,22 @@ def rate_text(lr: float) -> str:
         return f"{lr:,g}"
     text = f"{lr:.4g}"  # a schedule makes long numbers
     return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", MINUS)
+
+
+WRITTEN: dict[str, Callable[[float], str]] = {
+    "count": lambda value: f"{value:,.0f}",
+    **{f"{'signed ' * s}{name}": partial(form, signed=s) for name, form in _FORMS.items() for s in (False, True)},
+    "target": lambda value: "?" if np.isnan(value) else chip_text(value),
+    "loss": loss_text,
+    "rate": rate_text,
+    "delta": delta_text,
+    "tick": partial(short, signed=True),
+    "small tick": partial(exponent, signed=True),
+    "decade": lambda value: exponent(value).replace("1.0e", "1e"),
+    "range ±": lambda most: f"±{short(most)}" if most else "all 0",
+    "range ≤\N{THIN SPACE}": lambda most: f"≤\N{THIN SPACE}{short(most)}" if most else "all 0",
+}
+"""Formats of a number of the moment, by the `form` of a `Bound`."""
 
 
 # ---- Widths of letters in Open Sans: a copy of the font's numbers, for speed and for machines without it.

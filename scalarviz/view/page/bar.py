@@ -58,9 +58,11 @@ def _bar(bar: TimeBar, frame: Frame, steps: Sequence[int], wide: int, high: int)
                     since.append(step)
                     lists.append(changes(before, records))
     scale, (top, room) = plan.scale, (plan.rail, 0.0) if plan.losses is None else plan.losses.axes.box[1::2]
+    up = None if plan.losses is None else plan.losses.axes.up
     return {
         "size": [wide, high], "scale": [scale.first, scale.last, scale.left, scale.right, KNEE * scale.log],
         "plot": short((top, top + room)), "flag": plan.flag_limits, "layers": [*layers.values()],
+        "losses": None if up is None else [up.low, up.high, int(up.log)], "rail": [*short((plan.rail, plan.baseline))],
         "spots": [[*short(spot.box), spot.value, "\n".join(["another branch", *bar.branch_words(int(spot.value))])]
                   for spot in bar.spots if spot.name == BRANCH],
     }  # fmt: skip

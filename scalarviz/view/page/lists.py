@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any
@@ -22,6 +23,9 @@ from .document import layout_of
 
 PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 """Lists of a picture, lowest first, split by what changes together; `js/picture.js` has the same."""
+
+LONG_STEP = 999_999
+"""The step of a computed frame's picture, which leaves room for its digits."""
 
 BESIDE = "beside"
 """Part of a picture that does not depend on the quantity, and a record in whose place it stands."""
@@ -189,8 +193,8 @@ class FrameLists:
     def add_coming(self, frame: Frame, words: str) -> None:
         """Write the picture of frames that a browser computes: a recorded one without what is true of it alone."""
         for bench in (one for some in self._benches for one in some):
-            bench.captioned = False
-        self.add_frame(frame, words)
+            bench.captioned = bench.strip.clips = False
+        self.add_frame(replace(frame, step=LONG_STEP, next_lr=None), words)
 
     def _add(self, series: object, records: list[Record]) -> None:
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)

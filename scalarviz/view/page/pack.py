@@ -76,6 +76,24 @@ def packed_text(table: Float32, *, exact: bool | None = None, led: Float32 | Non
     return json.dumps(packed(table, exact=exact, led=led, dense=True), separators=(",", ":"))
 
 
+KINDS = {"u1": "Uint8", "i1": "Int8", "i2": "Int16", "f4": "Float32", "f8": "Float64"}
+"""Types of the numbers of an array, the smallest first, and their names in a browser."""
+
+
+def array_text(array: NDArray[Any]) -> str:
+    """Return an array's numbers as JSON, in the smallest type that holds each of them exactly."""
+    for kind in KINDS:
+        with np.errstate(all="ignore"):
+            small = array.astype(f"<{kind}")
+        if kind == array.dtype.str[1:] or (
+            np.array_equal(small, array) and not (np.signbit(array) & (array == 0)).any()
+        ):
+            break
+    flat = small.ravel().view(np.uint8).reshape(-1, small.itemsize)
+    said = {"kind": KINDS[kind], "bytes": small.itemsize, "data": dense_text(deflated(flat.T.tobytes()))}
+    return json.dumps(said, separators=(",", ":"))
+
+
 def text_of(data: bytes) -> str:
     """Return bytes as base64."""
     return base64.b64encode(data).decode("ascii")

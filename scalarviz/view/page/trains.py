@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engine.js.module import lacks, module, runtime, settings, viewer
 from ...errors import ScalarvizError
@@ -17,7 +16,7 @@ from ...run.sources.played import RecordedSource
 from ...run.sources.recording.steps import training_at
 from ...tape import Plan, lower
 from ..shown.subject import Subject
-from .pack import deflated, dense_text, packed_text
+from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
 
 MOST_DATA = 4_000_000
@@ -47,7 +46,7 @@ def trains_of(source: RecordedSource, subject: Subject) -> Trains:
         return Trains(f"it does not train on: {why or 'Dropout and BatchNorm show other numbers than they train with'}")
     names, plan, look = view
     count = problem.plan.n_inputs + problem.plan.n_targets
-    samples = packed_text(_words(problem.data[:count]), exact=True)
+    samples = array_text(np.asarray(problem.data[:count]))
     if len(samples) > MOST_DATA:
         return Trains(f"it does not train on: its samples need {len(samples) / 1e6:.0f} MB")
     value = problem.store.value
@@ -63,7 +62,7 @@ def trains_of(source: RecordedSource, subject: Subject) -> Trains:
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
     }  # fmt: skip
-    parts = {"start": packed_text(_words(np.stack([value, *problem.state])), exact=True), "samples": samples,
+    parts = {"start": array_text(np.stack([value, *problem.state])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":"))}  # fmt: skip
     made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in (("MADE", module(problem)), ("VIEW", look))]
     program = "".join([joined_runtime(), *made, bare(joined("worker.js"))])
@@ -92,8 +91,3 @@ def _view(network: Network, subject: Subject) -> tuple[list[tuple[str, int]], Pl
     wanted = [*rows.values(), *([np.array([body.loss])] if known else [])]
     names = [*((name, len(one)) for name, one in rows.items()), *([("", 1)] if known else [])]
     return names, plan, viewer(plan, np.concatenate(wanted))
-
-
-def _words(numbers: NDArray[Any]) -> NDArray[np.float32]:
-    """Return numbers as float32 bits: those of a float64 as two."""
-    return np.ascontiguousarray(numbers).view(np.float32)

@@ -13,7 +13,7 @@ from ...run.core.tensors import Tensor
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
 from ..ink.boxes import BIG, CHANNEL, LABEL, MARGIN, TITLE, TWO_LINES, Places
-from ..ink.sketch import RUN_LOSS, STEP, Bound, Box, Sketch
+from ..ink.sketch import RATE, RUN_LOSS, STEP, Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline, cut, loss_words, newest_beyond, quantity_words
@@ -26,7 +26,7 @@ class HudState:
 
     step: int
     loss: float  # loss at this step; NaN before the first
-    rate: str  # learning rate of the next step; empty if unknown
+    lr: float  # learning rate of the next step; NaN if unknown
     optimiser: str  # class name; empty for a hand-written loop
     batch: int  # 0 for a hand-written loop
     pace: str  # the second line
@@ -37,13 +37,16 @@ class HudState:
     newest: int = 0  # the newest step, if it is not the one shown
     purpose: str = ""  # what the network is for; at the beginning of the second line
     inside: bool = False  # whether a step is open
+    bound: bool = True  # whether the rate is that of the last step, which a page knows
+    was: str = ""  # the rate of a schedule before its end
     half: str = ""  # in float16: loss scale and number of skipped steps
 
     @property
     def parts(self) -> list[str]:
         """The texts about training beside step and loss."""
         named = f" {self.batch:,} " in self.of or self.of.startswith("of this ")  # named beside the loss already
-        found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not named else "", self.half)
+        rate = f"lr {rate_text(self.lr)}{self.was}" if self.lr == self.lr else ""
+        found = (rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not named else "", self.half)
         return [part for part in found if part]
 
 
@@ -55,13 +58,11 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more
         optimiser = facts.optimizer if of_then is None else of_then.optimizer
         batch = facts.batch_size if of_then is None else of_then.batch_size
     lr = frame.lr if frame.next_lr is None else frame.next_lr
-    rate = f"lr {rate_text(lr)}" if lr == lr else ""
-    if lr == 0 and frame.lr > 0:  # the schedule has ended
-        rate += f" (was {rate_text(frame.lr)})"
+    was = f" (was {rate_text(frame.lr)})" if lr == 0 and frame.lr > 0 else ""  # the schedule has ended
     return HudState(
-        frame.step, subject.loss(frame), rate, optimiser, batch, pace, quantity.words,
+        frame.step, subject.loss(frame), lr, optimiser, batch, pace, quantity.words,
         quantity_words(quantity.name, subject, frame), loss_words(subject, frame), more, newest_beyond(frame),
-        half_words(frame, subject.source.tensors),
+        bound=lr == frame.lr, was=was, half=half_words(frame, subject.source.tensors),
     )  # fmt: skip
 
 
@@ -113,7 +114,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         sketch.text(limit, baseline, "cubes show", TITLE, theme.text3, anchor="right")
         limit = begin
     while parts and end + measure(parts[0], TITLE) <= limit:
-        sketch.text(end, baseline, parts[0], TITLE, theme.text2)
+        _part(sketch, end, baseline, state, parts[0], theme)
         end += measure(parts.pop(0), TITLE) + 15
     if box[3] < TWO_LINES:
         return sketch
@@ -127,6 +128,15 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
     sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
     return sketch
+
+
+def _part(sketch: Sketch, x: float, baseline: float, state: HudState, words: str, theme: Theme) -> None:
+    """Draw one of the texts about training; a page inserts the rate of its moment."""
+    bound = Bound(RATE, form="rate", before="lr ")
+    if state.bound and words == bound.text(state.lr):
+        sketch.number(x, baseline, state.lr, bound, TITLE, theme.text2, anchor="left", bold=False)
+    else:
+        sketch.text(x, baseline, words, TITLE, theme.text2)
 
 
 def fitted(line: str, width: float, separator: str = "  ·  ") -> str:

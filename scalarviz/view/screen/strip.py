@@ -164,6 +164,9 @@ class Strip:
     `density` is device pixels per logical pixel.
     """
 
+    clips = True
+    """Whether the legend says how many numbers are beyond its ends."""
+
     def __init__(
         self,
         subject: Subject,
@@ -245,6 +248,8 @@ class Strip:
         about = quantity_words(self._colouring.quantity, self._subject, frame) if about is None else about
         about = about or ("" if self._subject.source.counted else self.sizing.words())  # otherwise the HUD says it
         dark = self._colouring.dark
+        if not self.clips:
+            scale = replace(scale, note=scale.note.rpartition(" \N{MIDDLE DOT} ")[0])
         if about and not dark:  # the samples are more useful than the ticks
             clipped = scale.note.rpartition(" · ")[2]
             log = " · log" if self._colouring.range.scale == "symlog" else ""  # kept longer than the clipped part

@@ -1,7 +1,7 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
 import { hexOf, inkOn } from "./inks.js";
-import { chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, shortText, sureChip } from "./numbers.js";
+import { chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { unitOf } from "./ranges.js";
 
@@ -11,6 +11,7 @@ const CUBE = "cube"; // colour of a number on a cube
 const MADE = {
   count: countText,
   loss: lossText,
+  rate: rateText,
   delta: deltaText,
   target: (value) => (Number.isNaN(value) ? "?" : chipText(value)),
   tick: (value) => shortText(value, true),
@@ -42,6 +43,7 @@ export class Moment {
     if (name === "tick") return [Math.sign(index) * shown.range.high * 10 ** (1 - Math.abs(index)) || 0, 0];
     if (name === "step") return [frame.step, 0];
     if (name === "run loss") return [frame.loss, 0];
+    if (name === "rate") return [frame.lr, 0];
     if (name === "loss") return [frame.sample_loss ?? undefined, 0];
     if (name === "target") return [document.target?.[index] ?? NaN, 0];
     if (name.startsWith("step of ")) return [frame.stepOf?.(name.slice(8)), 0];

@@ -47,6 +47,14 @@ export function shortText(value, signed = false) {
   return numberText(value, size < 0.1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, signed);
 }
 
+/** Return a learning rate as people write it: `1.0`, `0.01`, `3e-4` with a true minus sign, `4,096`. */
+export function rateText(rate) {
+  if (rate === 0 || (rate >= 1e3 && rate < 1e6)) return Number(rate.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 });
+  const short = Number(rate.toPrecision(4)), power = Math.floor(Math.log10(short));
+  if (power < -4 || power >= 4) return short.toExponential().replace("e-", `e${MINUS_SIGN}`);
+  return Number.isInteger(short) ? `${short}.0` : String(short);
+}
+
 /** Return four decimals while they are useful, otherwise the exponent form. */
 export function figureText(value) {
   const size = Math.abs(value);

@@ -277,7 +277,7 @@ export class Page {
 
   press(event) {
     const at = event.target, name = keyName(event), action = this.byKey.get(name);
-    const own = at instanceof HTMLElement && at.closest("button, select, .sheet");
+    const own = at instanceof HTMLElement && at.closest("button, select, input, .sheet");
     // a button keeps the keys that press it; choices and sheets keep the keys that move in them
     const taken = own && (own.tagName !== "BUTTON" || name === "Space") && !["Escape", "?"].includes(name);
     if (!action || event.altKey || taken) return;

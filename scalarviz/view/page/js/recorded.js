@@ -56,7 +56,7 @@ export class RecordedRun {
     return {
       texels: Object.fromEntries(entries.map(([name, table]) => [name, this.#moved(rowOf(table, frame), layout)])),
       errors: Object.fromEntries(entries.map(([name, { errors }]) => [name, errors && this.#moved(errors, layout)])),
-      flags: this.#moved(this.flagsAt(frame), layout), step: this.steps[frame], loss: this.loss[frame],
+      flags: this.#moved(this.flagsAt(frame), layout), step: this.steps[frame], loss: this.loss[frame], lr: this.lr[frame],
       rows: this.rowsAt(frame), rowErrors: this.rowErrors, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
       past: frame < this.frames - 1,
     };

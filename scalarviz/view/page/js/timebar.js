@@ -1,10 +1,12 @@
 // The time bar: the window's lists from view/page/bar.py, and what only a browser has: a pointer, a slider, a label.
 
 import { Ink, element, typeScale } from "./ink.js";
+import { inkOf } from "./inks.js";
 import { changedList, paint } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 
 const DIAMOND_RADIUS = 6;
+const LABEL_SIZE = 13, LABEL_ROOM = 110; // of the last step: its size, and pixels before the right end for it alone
 const RING_REACH = [9, 14]; // pixels around the middle of a ring, across and down
 
 /** Return the index of the nearest number in a rising list. */
@@ -75,19 +77,38 @@ export class TimeBar {
     const type = typeScale(this.root), [wide, high] = this.size = [this.root.clientWidth / type, this.root.clientHeight / type];
     const bar = this.bar = this.bars.findLast(({ size }) => size[0] <= wide && size[1] <= high) ?? this.bars[0];
     this.more = bar && [wide - bar.size[0], high - bar.size[1]];
+    this.ends = bar && this.endsOf(bar);
     return bar;
   }
 
-  /** Return the place of a point of the list. */
+  /** Return the place of a point of the list: computed steps and their losses press it together. */
   placeOf([x, y]) {
-    const { scale: [, , left, right], plot } = this.bar, [across, down] = this.more;
-    return [stretched(x, left, right, across), stretched(y, ...plot, down)];
+    const { scale: [first, last, left, right, knee], plot } = this.bar, [across, down] = this.more, [, most, ...losses] = this.ends;
+    if (most === last) return [stretched(x, left, right, across), stretched(y, ...plot, down)];
+    const part = (x - left) / (right - left), span = last - first, step = first + (knee ? knee * Math.expm1(part * Math.log1p(span / knee)) : part * span);
+    const [low, high, log] = this.bar.losses, up = (plot[1] - y) / (plot[1] - plot[0]), inside = up > 0 && up <= 1; // an area ends at 0
+    const loss = log ? low * (high / low) ** up : low + up * (high - low);
+    return [x < left || x > right ? x + across * (x > right) : this.placeOfStep(step), inside ? this.placeOfLoss(loss, losses) : stretched(y, ...plot, down)];
   }
 
   placeOfStep(step) {
-    const [first, last, left, right, knee] = this.bar.scale, span = last - first, done = limited(step - first, 0, span);
+    const [, , left, right, knee] = this.bar.scale, [first, last] = this.ends, span = last - first, done = limited(step - first, 0, span);
     const part = knee ? Math.log1p(done / knee) / Math.log1p(span / knee) : done / span;
     return left + part * (right + this.more[0] - left);
+  }
+
+  placeOfLoss(loss, [low, high] = this.ends.slice(2)) {
+    const { plot: [top, bottom], losses: [, , log] } = this.bar, height = bottom + this.more[1] - top;
+    const up = log ? Math.log(loss / low) / Math.log(high / low) : (loss - low) / (high - low);
+    return top + height * (1 - limited(up, 0, 1));
+  }
+
+  /** The first and the last step, the least and the largest loss, with those that the page computed. */
+  endsOf(bar) {
+    const { computed, frames, steps, loss } = this.run, [first, last] = bar.scale, [low, high, log] = bar.losses ?? [0, 1, 0];
+    if (!computed) return [first, last, low, high];
+    const own = loss.slice(frames - computed).filter(one => Number.isFinite(one) && (!log || one > 0));
+    return [first, Math.max(last, steps[frames - 1]), Math.min(low, ...own), Math.max(high, ...own)];
   }
 
   /** Return the frame at a place; marks attract clicks beside them. */
@@ -156,11 +177,32 @@ export class TimeBar {
         const half = (list[0]?.[3] ?? 0) / 2, middle = limited(here, bar.flag[0] + half, bar.flag[1] + across - half);
         move = ([x, y]) => [middle + x, y];
       }
+      if (name === "cursor" && this.run.computed) this.drawComputed(ink, here);
       const part = { before: [0, here], after: [here, wide] }[name] ?? [0, wide];
       ink.within(part[0], 0, part[1] - part[0], high, () => {
         ink.moment = { textOf: () => countText(step), inkOf: colour => colour }; // the only number is the step
-        for (const record of list) paint(ink, record, move);
+        for (const record of list) if (!this.run.computed || !this.hides(record)) paint(ink, record, move);
       });
     }
+  }
+
+  /** Return whether a text stands where computed steps are: the last loss of the recording, the last labels. */
+  hides([kind, x, y]) {
+    const { scale: [, , left, right], rail: [, baseline], size: [wide] } = this.bar;
+    if (!["text", "number"].includes(kind) || x < left) return false;
+    return x > right || (y >= baseline - 1 && this.placeOf([x, y])[0] > wide + this.more[0] - LABEL_ROOM);
+  }
+
+  // Draw rail and losses of the computed steps up to the last, and its label.
+  drawComputed(ink, here) {
+    const { run: { computed, frames, steps, loss }, bar: { rail, losses, plot } } = this, first = frames - computed - 1;
+    const [line, label] = rail.map(y => stretched(y, plot[1], plot[1], this.more[1])), colour = name => this.look[name];
+    const along = steps.slice(first).map(step => this.placeOfStep(step)), end = along.at(-1);
+    ink.path([[along[0], line], [Math.min(here, end), line]], colour("text1"), 4);
+    const path = along.flatMap((x, k) => (losses && Number.isFinite(loss[first + k]) ? [[x, this.placeOfLoss(loss[first + k])]] : []));
+    const foot = plot[1] + this.more[1], [, , , fill] = this.bar.layers.find(([name]) => name === "before")[2].at(-1).find(([kind]) => kind === "area") ?? [];
+    if (fill && path.length) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, fill));
+    if (path.length > 1) ink.path(path, colour("text1"), 2);
+    ink.text(end, label, countText(steps[frames - 1]), LABEL_SIZE, colour("text3"), { end: "middle" });
   }
 }

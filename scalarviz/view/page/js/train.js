@@ -3,7 +3,7 @@
 import { element } from "./ink.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
-import { bytesOf, inflated, unpackTable } from "./unpack.js";
+import { bytesOf, inflated, unpackArray } from "./unpack.js";
 
 const MOST_COMPUTED = 2000; // frames that are kept; then every second one goes
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
@@ -11,12 +11,10 @@ const FRAME_MS = 12; // of training for one frame, so that the page keeps its fr
 /** Read the parts of a page for the engine. */
 async function readTraining() {
   const told = JSON.parse(part("training").textContent), Real = told.dtype === "float64" ? Float64Array : Float32Array;
-  const [start, samples] = await Promise.all(["start", "samples"].map(id => unpackTable(JSON.parse(part(id).textContent))));
-  const numbersOf = ({ numbers }) => new Real(numbers.buffer);
-  const rows = numbersOf(start), count = rows.length / start.frames, columns = numbersOf(samples), many = columns.length / samples.frames;
-  const { numbers: wide } = told.settings, data = new Real(many * wide);
-  for (let k = 0; k < samples.frames; k++) for (let s = 0; s < many; s++) data[s * wide + k] = columns[k * many + s];
-  const arrays = Array.from({ length: start.frames }, (_, k) => rows.slice(k * count, (k + 1) * count));
+  const [start, columns] = await Promise.all(["start", "samples"].map(id => unpackArray(JSON.parse(part(id).textContent), Real)));
+  const { numbers: wide, features, samples: many } = told.settings, given = wide - features, data = new Real(many * wide);
+  for (let k = 0; k < given; k++) for (let s = 0; s < many; s++) data[s * wide + k] = columns[k * many + s];
+  const count = told.trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
   const numbers = {
     theta: arrays[0], state: arrays.slice(1), data, steps: told.steps, shares: told.shares && Float64Array.from(told.shares),
     trained: Uint8Array.from(told.trained), frozen: Uint8Array.from(told.frozen), columns: told.columns.map(column => Real.from(column)),

@@ -48,6 +48,13 @@ export async function unpackTable(packed, led = null) {
   return { frames, columns, numbers: roundedNumbers(raw, frames, columns, order, steps), errors: steps.map(s => s / 2) };
 }
 
+/** Return the numbers of `array_text` in pack.py as an array of floats. */
+export async function unpackArray({ kind, bytes: width, data }, Real) {
+  const raw = await inflated(bytesOf(data)), count = raw.length / width, whole = new Uint8Array(raw.length);
+  for (let at = 0; at < raw.length; at++) whole[(at % count) * width + Math.floor(at / count)] = raw[at];
+  return Real.from(new globalThis[`${kind}Array`](whole.buffer));
+}
+
 /** Return one row of a table, (T,), as a view, not a copy. */
 export function rowOf(table, frame) {
   return table.numbers.subarray(frame * table.columns, (frame + 1) * table.columns);
