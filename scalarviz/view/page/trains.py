@@ -65,15 +65,11 @@ def trains_of(source: RecordedSource, subject: Subject) -> Trains:
     parts = {"start": array_text(np.stack([value, *problem.state])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":"))}  # fmt: skip
     made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in (("MADE", module(problem)), ("VIEW", look))]
-    program = "".join([joined_runtime(), *made, bare(joined("worker.js"))])
+    body = "".join([bare(plain(runtime())), *made, bare(joined("worker.js"))])
+    program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
     return Trains(f"trains on; it holds {many:,} sample{'s' * (many > 1)}", parts, program)
-
-
-def joined_runtime() -> str:
-    """Return the engine's own script, for the start of a program."""
-    return bare(plain(runtime()))
 
 
 def _view(network: Network, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:

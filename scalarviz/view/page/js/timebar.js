@@ -86,7 +86,7 @@ export class TimeBar {
     const { scale: [first, last, left, right, knee], plot } = this.bar, [across, down] = this.more, [, most, ...losses] = this.ends;
     if (most === last) return [stretched(x, left, right, across), stretched(y, ...plot, down)];
     const part = (x - left) / (right - left), span = last - first, step = first + (knee ? knee * Math.expm1(part * Math.log1p(span / knee)) : part * span);
-    const [low, high, log] = this.bar.losses, up = (plot[1] - y) / (plot[1] - plot[0]), inside = up > 0 && up <= 1; // an area ends at 0
+    const [low, high, log] = this.bar.losses ?? [], up = (plot[1] - y) / (plot[1] - plot[0]), inside = low !== undefined && up > 0 && up <= 1; // an area ends at 0
     const loss = log ? low * (high / low) ** up : low + up * (high - low);
     return [x < left || x > right ? x + across * (x > right) : this.placeOfStep(step), inside ? this.placeOfLoss(loss, losses) : stretched(y, ...plot, down)];
   }

@@ -45,7 +45,7 @@ export class TrainOn {
     this.told = JSON.parse(part("training").textContent);
     const { actions } = page, { toggle_run: run, step } = actions;
     actions.toggle_run = () => (this.training || (this.atEnd && !page.playing) ? this.toggle() : run());
-    actions.step = by => (this.atEnd ? this.pause() || this.begin(by) : step(by));
+    actions.step = by => (this.atEnd ? this.pause() || this.begin(by, Infinity) : step(by));
     this.button = part("buttons").appendChild(element("button", "", "train on"));
     this.button.title = "train further from the last step, in this browser (Space there)";
     this.button.addEventListener("click", () => this.toggle());
@@ -100,7 +100,8 @@ export class TrainOn {
     requestAnimationFrame(() => this.tick());
   }
 
-  async begin(count) {
+  /** Ask the engine for steps, or for as many as it does in a while. */
+  async begin(count, milliseconds = this.engine?.beside ? 4 * FRAME_MS : FRAME_MS) {
     if (this.waiting) return;
     this.waiting = true;
     this.due = 0;
@@ -108,7 +109,7 @@ export class TrainOn {
       this.engine = await engineOf(data => data.losses && this.take(data));
       this.engine.ask({ begin: await readTraining() });
     }
-    this.engine.ask({ count, milliseconds: this.engine.beside ? 4 * FRAME_MS : FRAME_MS, rates: this.rates });
+    this.engine.ask({ count, milliseconds, rates: this.rates });
   }
 
   /** Add a frame that the engine computed, and go there. */
