@@ -29,7 +29,9 @@ LAST = """() => {
 
 def written(made, path, every=1, steps=4):
     """The page of a scene's recording, which ends where the scene is now."""
-    with sv.Recording(made, every=every, gradients=True, updates=True, activations=True, path=path / "run.svz") as record:
+    with sv.Recording(
+        made, every=every, gradients=True, updates=True, activations=True, path=path / "run.svz"
+    ) as record:
         made.run.step(steps)
         record.save_html(path / "page.html", open=[])
     return path / "page.html"
@@ -42,7 +44,9 @@ def stepped(page, count=1):
     return page.evaluate(LAST)
 
 
-@pytest.mark.parametrize("name", [*EVERY, pytest.param("microgpt", marks=pytest.mark.ci), pytest.param("texture", marks=pytest.mark.ci)])
+@pytest.mark.parametrize(
+    "name", [*EVERY, pytest.param("microgpt", marks=pytest.mark.ci), pytest.param("texture", marks=pytest.mark.ci)]
+)
 def test_a_page_computes_what_the_run_computes(name, browse, tmp_path):
     made = scene(name)
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
@@ -137,12 +141,17 @@ def test_it_trains_where_workers_are_forbidden_too(where, browse, tmp_path):
 
 @pytest.mark.parametrize(
     ("layers", "why"),
-    [((nn.Linear(2, 3), nn.Dropout(0.5), nn.Linear(3, 1)), "Dropout"), ((nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)), "BatchNorm")],
+    [
+        ((nn.Linear(2, 3), nn.Dropout(0.5), nn.Linear(3, 1)), "Dropout"),
+        ((nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Linear(3, 1)), "BatchNorm"),
+    ],
 )
 def test_a_page_that_cannot_train_says_why(layers, why, tmp_path):
     net = nn.Sequential(*layers)
     random = np.random.default_rng(0)
-    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (random.normal(size=(8, 2)), random.normal(size=(8, 1)))) as run:
+    with sv.Run(
+        net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (random.normal(size=(8, 2)), random.normal(size=(8, 1)))
+    ) as run:
         path = tmp_path / "page.html"
         with sv.Recording(run, activations=True, path=tmp_path / "run.svz") as record:
             run.step(3)

@@ -26,6 +26,7 @@ from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
 from ..out.canvas import Canvas, Pixels
 from ..out.offscreen import available
+from ..panels.drawer import Slot
 from ..panels.image import AIR
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
@@ -176,16 +177,8 @@ def _drawn(
     scene: Scene, frames: Sequence[int], frame: Frames, theme: str | Theme, names: Collection[str] | None = None
 ) -> dict[str, Lists]:
     """Return the lists of these panels in column order (None: all that are ever more than a box)."""
-    subject, look = subject_of(scene), get_theme(theme)
-    side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
-    side.shared.shows_all = True  # a page has all of them
-    places = arrange(WINDOW, side.column.wanted_panels())
-    side.put_above(places.scene, stage=True)
-    boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
-    side.place(boxes)
-    boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}
-    if names is not None:
-        side.set_unseen(frozenset(boxes) - frozenset(names))
+    side, boxes = _placed(scene, theme, names)
+    listed = Listed(get_theme(theme), density=DENSITY)
     found: dict[str, Lists] = {name: {} for name in sorted(boxes, key=lambda name: boxes[name][1])
                                if names is None or name in names}  # fmt: skip
     for k in frames if found else ():
@@ -196,6 +189,29 @@ def _drawn(
             lists[k] = [["box", *short(with_air(boxes[name]))], *listed.records(side.drawn(name))]
     # a sheet that waits for input is empty
     return {name: lists for name, lists in found.items() if lists and len(list(lists.values())[-1]) > 1}
+
+
+def _placed(
+    scene: Scene, theme: str | Theme, names: Collection[str] | None = None
+) -> tuple[SidePanels, dict[str, Box]]:  # fmt: skip
+    """Return the panels of a page, placed as in a window, and the boxes of these (None: of all)."""
+    side = SidePanels(subject_of(scene), get_theme(theme))
+    side.shared.shows_all = True  # a page has all of them
+    places = arrange(WINDOW, side.column.wanted_panels())
+    side.put_above(places.scene, stage=True)
+    boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
+    side.place(boxes)
+    boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}
+    if names is not None:
+        side.set_unseen(frozenset(boxes) - frozenset(names))
+    return side, boxes
+
+
+def slots_of(scene: Scene, frame: Frame) -> dict[str, Slot]:
+    """Return the parts of a scene's panels that show outputs of the network, by panel."""
+    side, boxes = _placed(scene, "dark")
+    side.update(frame)
+    return {name: slot for name in boxes if (slot := side.drawers[name].slot()) is not None}
 
 
 def _fitting(drawn: dict[str, Lists], order: Sequence[int], room: int) -> dict[str, Lists]:

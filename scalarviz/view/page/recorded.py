@@ -13,7 +13,7 @@ from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.core.frame import Frame, Past
 from ...run.panels.base import PanelPicture
-from ...run.scene.scene import weights_text
+from ...run.scene.scene import Scene, weights_text
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
@@ -30,7 +30,7 @@ from .opened import checked_steps, opened_of
 from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
 from .page import SceneParts, about_of, gathered, keys_of, parts_of, shell, shows_of
 from .pictures import MOST as MOMENTS
-from .pictures import chosen, still_bytes
+from .pictures import chosen, slots_of, still_bytes
 from .trains import Trains, trains_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
@@ -91,11 +91,12 @@ def html_of(
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities)
-    trains = trains_of(source, with_panels) if frames is None or shown[-1] == len(record) - 1 else Trains("")
+    seen = films(pictures, others)
+    slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
+    trains = trains_of(source, with_panels, slots) if frames is None or shown[-1] == len(record) - 1 else Trains("")
     lists.add_coming(last, "trained on in this page")
     source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
-    seen = films(pictures, others)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)
     head = {
         "document": document, **numbers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...run.opened.network import Network
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.steps import training_at
 from ...tape import Plan, lower
+from ..panels.drawer import Slot
 from ..shown.subject import Subject
 from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
@@ -31,8 +32,8 @@ class Trains(NamedTuple):
     program: str = ""  # for a worker of its own; the page's policy contains its hash
 
 
-def trains_of(source: RecordedSource, subject: Subject) -> Trains:
-    """Return what a browser needs to go on from the last frame of the source's branch."""
+def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot]) -> Trains:
+    """Return what a browser needs to go on from the last frame of the source's branch; it paints the `slots` of panels."""
     record = source.record
     try:
         rule, rates = training_at(record, len(record) - 1)
@@ -56,6 +57,7 @@ def trains_of(source: RecordedSource, subject: Subject) -> Trains:
         "probe": [*probe.tolist(), *([] if target is None else np.ravel(target).tolist())],
         "inputs": problem.plan.n_inputs, "groups": len(rule.said.rules),
         "every": int(np.diff(record.steps[-2:]).sum()) or 1,
+        "slots": [_slot(name, one) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
         "steps": rule.training.steps, "trained": problem.trained.astype(int).tolist(),
         "frozen": problem.store.frozen.astype(int).tolist(),
@@ -70,6 +72,15 @@ def trains_of(source: RecordedSource, subject: Subject) -> Trains:
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
     return Trains(f"trains on; it holds {many:,} sample{'s' * (many > 1)}", parts, program)
+
+
+def _slot(panel: str, slot: Slot) -> dict[str, Any]:
+    """Return a slot as JSON data; the inputs of a picture's colours are bytes, as its pixels are."""
+    unit = 255.0 if slot.output < 0 and slot.kind == "image" else 1.0
+    inputs = np.asarray(slot.inputs, np.float32)
+    numbers = json.loads(array_text(np.rint(unit * inputs) if unit > 1 else inputs))
+    tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
+    return {**slot._asdict(), "panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
 
 
 def _view(network: Network, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:

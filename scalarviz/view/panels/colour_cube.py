@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Float, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme, displayed, hexed
 from ..space.camera import Camera, Rect, camera_of, fit, pose_of, triple, turn_by, zoomed
-from .drawer import Drawer, Point, SharedState, Tip
+from .drawer import Drawer, Point, SharedState, Slot, Tip
 
 # ---- The colour cube: sample colours at their RGB place, painted with the network's output, beside the target.
 
@@ -205,6 +205,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Return titles, targets, and the network's outputs for the visible colours."""
         near = self._cubes["source"]
         return [self._title, self._far, colours_discs(near, moment.predict(self.inputs[near.visible]))]
+
+    def slot(self) -> Slot:
+        return Slot("points", 1, self.inputs[self._cubes["source"].visible])
 
     # ---- discs
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from traceback import extract_tb
-from typing import Any, Generic, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -189,6 +190,22 @@ class Headline(NamedTuple):
     fresh: bool = True
 
 
+class Slot(NamedTuple):
+    """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
+
+    The outputs are colours; or one of them has its colour in a table from `low` to `high`, for each theme.
+    """
+
+    kind: Literal["image", "points"]  # of the records of its list
+    number: int  # of the record among those
+    inputs: NDArray[Any]  # (N, n_inputs): pixels row by row, or discs
+    size: tuple[int, int] = (0, 0)  # rows and columns of an image
+    output: int = -1  # -1: all are colours
+    span: tuple[float, float] = (0.0, 1.0)
+    tables: Mapping[str, NDArray[np.uint8]] = MappingProxyType({})  # (K, 3) by theme
+    stale: str = ""  # kind of records that only the recorded step has
+
+
 class Drawer(Generic[P]):
     """Draws one panel and handles its input. The base handles none; subclasses override the methods they need.
 
@@ -287,6 +304,10 @@ class Drawer(Generic[P]):
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Return the panel at a moment. `seconds`: time since the last call in a window; None: each moment is drawn."""
         return ()
+
+    def slot(self) -> Slot | None:
+        """Return the part that a page which trains can paint; None if there is none."""
+        return None
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """Return the panel for an opened step."""

@@ -22,7 +22,7 @@ from ..ink.listed import records_of, sketches_of
 from ..ink.sketch import OF_A_PANEL, Bound, Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
-from .drawer import Drawer, Headline, P, Point, SharedState, Tip, cut, ring_around, sentence, title_of
+from .drawer import Drawer, Headline, P, Point, SharedState, Slot, Tip, cut, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # most pixels that the network paints in each direction
@@ -156,6 +156,9 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         rings = [ring_around((x + (j + 0.5) / wide * across, y + (i + 0.5) / high * down), _RING, theme)
                  for i, j in chosen for x, y, across, down in places]  # fmt: skip
         return [*self.place_pictures(sketch, places, (self._shown[0], made, self._shown[1]), names), *rings]
+
+    def slot(self) -> Slot:
+        return Slot("image", 1, self._source.reshape(-1, 3), self.size)
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         colour = self._source[pixel]
@@ -323,7 +326,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         for part in read:
             part.copied = self.panel.title, place
         title = self.panel.title
-        said = Bound(f"{OF_A_PANEL}{title}", form="count", before=f"{title}, as recorded at step ")
+        said = Bound(f"{OF_A_PANEL}{title}", form="count", before=f"{title} at step ")
         ink, down = theme.text2 if picture.step != moment.step else theme.text3, y + place[3] - 2 * AIR + 16
         if measure(said.text(picture.step), LABEL) <= width:
             sketch.number(x, down, picture.step, said, LABEL, ink, bold=False, anchor="left")

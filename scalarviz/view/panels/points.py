@@ -16,11 +16,11 @@ from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_line
 from ..ink.boxes import COLUMN, LABEL
 from ..ink.sketch import Box, Cached, Sketch, rgba
 from ..ink.text import measure, short
-from ..ink.theme import Theme, class_colours, class_shades, signed_shades
+from ..ink.theme import THEMES, Theme, class_colours, class_shades, signed_shades
 from ..ink.widgets import Toggle
 from ..shown.subject import number_of
-from .drawer import Drawer, Point, SharedState, Tip, cut, ring_around, sentence, title_of
-from .pace import Float, Grid, places
+from .drawer import Drawer, Point, SharedState, Slot, Tip, cut, ring_around, sentence, title_of
+from .pace import Float, Grid, fractions, places
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
 DRAWN = 2000
@@ -348,6 +348,7 @@ def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Flo
 
 # ---- The drawer of a map over a plane: its colours, the line where the answer changes, its points and words.
 
+SLOT_CELLS = 40  # of a side of the map, in a page that trains
 LADDER = (20, 28, 40, 56, 80, 112)
 """Cells in each direction, from coarse to fine; each grid has about twice as many cells as the one before."""
 BUDGET = 0.05 / 30
@@ -436,6 +437,17 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         picture.image(self._map, self._pixels, linear=self.panel.cells is None and not self.toggles[HARD].on)
         shown = [] if self._points is None else [self._dots, *self._ring(self._points)]
         return [picture, self._line, *shown, self._words(box)]
+
+    def slot(self) -> Slot | None:
+        panel = self.panel
+        if panel.classes:
+            return None
+        cells = panel.cells or SLOT_CELLS
+        asked = panel.inputs(places(panel.across, panel.up, fractions(cells), fractions(cells)))
+        low, high = panel.span
+        ends = np.linspace(low, high, 256)
+        tables = {name: signed_shades(ends, panel.span, name, SHARE) for name in THEMES}
+        return Slot("image", 0, asked, (cells, cells), panel.output, (low, high), tables, "strokes")
 
     def _paint(self) -> None:
         rows, theme, hard = self.grid.numbers, self.shared.theme, self.toggles[HARD].on

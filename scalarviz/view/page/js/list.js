@@ -134,13 +134,24 @@ function fillOf({ shades }, fills, k) {
 }
 
 function pictureOf(address) {
-  if (!pictures.has(address)) {
-    if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
-    const picture = new Image();
-    pictures.set(address, picture);
-    picture.src = address;
-  }
+  if (!pictures.has(address)) keepPicture(address, new Image()).src = address;
   return pictures.get(address);
+}
+
+function keepPicture(address, picture) {
+  if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
+  pictures.set(address, picture);
+  return picture;
+}
+
+/** Keep a picture, six digits a pixel, and return its address. */
+export function putPicture(address, colours, wide, high) {
+  const canvas = document.createElement("canvas"), own = { width: wide, height: high };
+  const context = Object.assign(canvas, own, { complete: true, naturalWidth: wide, naturalHeight: high }).getContext("2d"), image = context.createImageData(wide, high);
+  for (let k = 0; k < wide * high; k++) image.data.set([0, 2, 4].map(at => parseInt(colours.substr(6 * k + at, 2), 16)).concat(255), 4 * k);
+  context.putImageData(image, 0, 0);
+  keepPicture(address, canvas);
+  return address;
 }
 
 export function picturesOf(records) {

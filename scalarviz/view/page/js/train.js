@@ -1,11 +1,13 @@
 // A page that trains on: where the recording ends, a worker continues with the engine that Python printed.
 
 import { element } from "./ink.js";
+import { putPicture } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
 import { bytesOf, inflated, unpackArray } from "./unpack.js";
 
 const MOST_COMPUTED = 2000; // frames that are kept; then every second one goes
+const MOST_PAINTED = 64; // of their panels
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 
 /** Read the parts of a page for the engine. */
@@ -19,8 +21,10 @@ async function readTraining() {
     theta: arrays[0], state: arrays.slice(1), data, steps: told.steps, shares: told.shares && Float64Array.from(told.shares),
     trained: Uint8Array.from(told.trained), frozen: Uint8Array.from(told.frozen), columns: told.columns.map(column => Real.from(column)),
   };
-  const { settings, probe, view } = told;
-  return { settings, numbers, probe, view, rows: told.rows.reduce((sum, [, size]) => sum + size, 0) };
+  const { settings, probe, view } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
+  const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
+  const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output }) => ({ output, inputs: (await unpackArray(inputs, Float64Array)).map(one => one / unit) })));
+  return { settings, numbers, probe, view, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs } };
 }
 
 /** Return a function that asks the engine: in a worker, or in this thread where workers are forbidden. */
@@ -113,7 +117,7 @@ export class TrainOn {
   }
 
   /** Add a frame that the engine computed, and go there. */
-  take({ step, losses, weight, gradient, update, rows }) {
+  take({ step, losses, weight, gradient, update, rows, painted }) {
     const { page, run } = this, loss = losses.at(-1), found = Object.create(null);
     this.waiting = false;
     let at = 0;
@@ -126,6 +130,7 @@ export class TrainOn {
     for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
     if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
     for (const [name, number] of Object.entries({ steps: step, loss, lr: this.rates[0], sample: found[""]?.[0] ?? NaN })) run[name].push(number);
+    this.paint(step, painted);
     run.frames += 1;
     run.computed = run.frames - this.recorded;
     page.bar.take(run);
@@ -134,6 +139,28 @@ export class TrainOn {
     if (Number.isFinite(loss)) return;
     this.pause();
     part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(loss)}; "start again" with a lower lr`;
+  }
+
+  // Add what the network makes of the panels' inputs: their lists at this step, for a while.
+  paint(step, painted) {
+    for (const [k, slot] of this.told.slots.entries()) {
+      const film = this.page.pictures.shown.find(({ name }) => name === slot.panel);
+      if (!film) continue;
+      film.recorded ??= film.steps.length;
+      film.steps.push(step);
+      film.looks.forEach((look, other) => look.push(this.listOf(slot, look[film.recorded - 1], painted[k], step, other)));
+      if (film.steps.length > film.recorded + MOST_PAINTED) for (const part of [film.steps, ...film.looks]) part.splice(film.recorded, 1);
+    }
+  }
+
+  // Return a panel's list with other colours in its slot; `other`: in the theme that the page does not open with.
+  listOf({ panel, kind, number, size: [high, wide], output, span: [low, end], tables, stale }, list, made, step, other) {
+    const theme = Object.keys(this.run.document.themes).find(name => (name === this.run.document.theme) !== Boolean(other));
+    const place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
+    const digits = output < 0 ? Array.from(made, byte => byte.toString(16).padStart(2, "0")) : Array.from(made, value => tables[theme].substr(6 * place(value), 6));
+    const text = digits.join(""), now = kind === "points" ? [3, text] : [5, putPicture(`${panel} at ${step} ${theme}`, text, wide, high)];
+    const record = list.filter(([name]) => name === kind)[number];
+    return list.filter(([name]) => name !== stale).map(one => (one === record ? one.with(...now) : one));
   }
 
   // Forget every second computed frame.
@@ -155,6 +182,7 @@ export class TrainOn {
     run.computed = 0;
     for (const name of ["steps", "loss", "lr", "sample"]) run[name].length = this.recorded;
     part("about").textContent = page.origin;
+    for (const film of page.pictures.shown) for (const part of [film.steps, ...film.looks]) part.length = film.recorded ?? part.length;
     page.bar.take(run);
     page.go(run.frames - 1);
     this.show();

@@ -3,11 +3,12 @@
 
 /** A run that the page trains; `numbers` are the engine's, `probe` the sample's inputs and targets. */
 class PageTraining {
-  constructor({ settings, numbers, probe, rows, view }) {
+  constructor({ settings, numbers, probe, rows, view, asked }) {
     this.engine = new Engine(MADE, settings, numbers);
     this.before = this.engine.theta.slice();
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
+    this.asked = asked; // the inputs of what panels show, one sample after the other
     this.seen = new Float64Array(view.parameters); // weights as the picture's rows take them
   }
 
@@ -27,8 +28,24 @@ class PageTraining {
     VIEW.derive(seen);
     VIEW.features(sample, 0);
     VIEW.look(seen, sample, 0, rows);
+    const shown = Float32Array.from(rows), painted = this.painted();
     const update = Float32Array.from(theta, (w, i) => w - before[i]);
-    return { weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: Float32Array.from(rows) };
+    return { weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: shown, painted };
+  }
+
+  /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
+  painted() {
+    const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
+    return slots.map(({ inputs, output }) => {
+      const each = output < 0 ? 3 : 1, made = new (output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / wide);
+      for (let at = 0, to = 0; at < inputs.length; at += wide) {
+        room.set(inputs.subarray(at, at + wide));
+        VIEW.features(room, 0);
+        VIEW.look(seen, room, 0, rows);
+        for (let k = 0; k < each; k++) made[to++] = output < 0 ? 255 * rows[from + Math.min(k, size - 1)] : rows[from + output];
+      }
+      return made;
+    });
   }
 }
 
