@@ -160,6 +160,16 @@ class Engine {
     return loss;
   }
 
+  /** Return the loss of the present weights, of the next batch or of all samples; the gradient stays. */
+  lossNow(whole) {
+    const { grad, order, settings: { samples } } = this, kept = grad.slice();
+    if (whole && order.length !== samples) this.order = new Int32Array(samples);
+    const loss = this.gradient();
+    this.order = order;
+    grad.set(kept);
+    return loss;
+  }
+
   /** The factor of a sample's loss in the loss of the batch. */
   scale() {
     const { settings, shares, order } = this;

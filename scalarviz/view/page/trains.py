@@ -55,7 +55,7 @@ def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot
     told = {
         "settings": settings(problem), "rates": list(rates), "dtype": value.dtype.name, "rows": names,
         "probe": [*probe.tolist(), *([] if target is None else np.ravel(target).tolist())],
-        "inputs": problem.plan.n_inputs, "groups": len(rule.said.rules),
+        "inputs": problem.plan.n_inputs, "groups": len(rule.said.rules), "whole": subject.whole_loss,
         "every": int(np.diff(record.steps[-2:]).sum()) or 1,
         "slots": [_slot(name, one) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},

@@ -105,9 +105,9 @@ export class TimeBar {
 
   /** The first and the last step, the least and the largest loss, with those that the page computed. */
   endsOf(bar) {
-    const { computed, frames, steps, loss } = this.run, [first, last] = bar.scale, [low, high, log] = bar.losses ?? [0, 1, 0];
+    const { computed, frames, steps, trained } = this.run, [first, last] = bar.scale, [low, high, log] = bar.losses ?? [0, 1, 0];
     if (!computed) return [first, last, low, high];
-    const own = loss.slice(frames - computed).filter(one => Number.isFinite(one) && (!log || one > 0));
+    const own = trained.filter(one => Number.isFinite(one) && (!log || one > 0));
     return [first, Math.max(last, steps[frames - 1]), Math.min(low, ...own), Math.max(high, ...own)];
   }
 
@@ -195,11 +195,11 @@ export class TimeBar {
 
   // Draw rail and losses of the computed steps up to the last, and its label.
   drawComputed(ink, here) {
-    const { run: { computed, frames, steps, loss }, bar: { rail, losses, plot } } = this, first = frames - computed - 1;
+    const { run: { computed, frames, steps, trained }, bar: { rail, losses, plot } } = this, first = frames - computed - 1;
     const [line, label] = rail.map(y => stretched(y, plot[1], plot[1], this.more[1])), colour = name => this.look[name];
     const along = steps.slice(first).map(step => this.placeOfStep(step)), end = along.at(-1);
     ink.path([[along[0], line], [Math.min(here, end), line]], colour("text1"), 4);
-    const path = along.flatMap((x, k) => (losses && Number.isFinite(loss[first + k]) ? [[x, this.placeOfLoss(loss[first + k])]] : []));
+    const path = along.flatMap((x, k) => (losses && k && Number.isFinite(trained[k - 1]) ? [[x, this.placeOfLoss(trained[k - 1])]] : []));
     const foot = plot[1] + this.more[1], [, , , fill] = this.bar.layers.find(([name]) => name === "before")[2].at(-1).find(([kind]) => kind === "area") ?? [];
     if (fill && path.length) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, fill));
     if (path.length > 1) ink.path(path, colour("text1"), 2);

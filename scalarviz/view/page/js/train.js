@@ -24,7 +24,7 @@ async function readTraining() {
   const { settings, probe, view } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
   const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output }) => ({ output, inputs: (await unpackArray(inputs, Float64Array)).map(one => one / unit) })));
-  return { settings, numbers, probe, view, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs } };
+  return { settings, numbers, probe, view, whole: told.whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs } };
 }
 
 /** Return a function that asks the engine: in a worker, or in this thread where workers are forbidden. */
@@ -46,6 +46,7 @@ async function engineOf(take) {
 export class TrainOn {
   constructor(page) {
     Object.assign(this, { page, engine: null, training: false, waiting: false, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
+    this.run.trained = []; // losses of the computed steps, as they were trained
     this.told = JSON.parse(part("training").textContent);
     const { actions } = page, { toggle_run: run, step } = actions;
     actions.toggle_run = () => (this.training || (this.atEnd && !page.playing) ? this.toggle() : run());
@@ -110,15 +111,15 @@ export class TrainOn {
     this.waiting = true;
     this.due = 0;
     if (!this.engine) {
-      this.engine = await engineOf(data => data.losses && this.take(data));
+      this.engine = await engineOf(data => "loss" in data && this.take(data));
       this.engine.ask({ begin: await readTraining() });
     }
     this.engine.ask({ count, milliseconds, rates: this.rates });
   }
 
   /** Add a frame that the engine computed, and go there. */
-  take({ step, losses, weight, gradient, update, rows, painted }) {
-    const { page, run } = this, loss = losses.at(-1), found = Object.create(null);
+  take({ step, trained, loss, weight, gradient, update, rows, painted }) {
+    const { page, run } = this, found = Object.create(null);
     this.waiting = false;
     let at = 0;
     for (const [name, size] of this.told.rows) found[name] = rows.subarray(at, (at += size));
@@ -131,14 +132,15 @@ export class TrainOn {
     if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
     for (const [name, number] of Object.entries({ steps: step, loss, lr: this.rates[0], sample: found[""]?.[0] ?? NaN })) run[name].push(number);
     this.paint(step, painted);
+    run.trained.push(trained);
     run.frames += 1;
     run.computed = run.frames - this.recorded;
     page.bar.take(run);
     page.go(run.frames - 1);
     this.show();
-    if (Number.isFinite(loss)) return;
+    if (Number.isFinite(trained) && Number.isFinite(loss)) return;
     this.pause();
-    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(loss)}; "start again" with a lower lr`;
+    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(loss) ? trained : loss)}; "start again" with a lower lr`;
   }
 
   // Add what the network makes of the panels' inputs: their lists at this step, for a while.
@@ -171,6 +173,7 @@ export class TrainOn {
       table.numbers.copyWithin((this.recorded + place) * table.columns, k * table.columns, (k + 1) * table.columns);
     });
     for (const name of ["steps", "loss", "lr", "sample"]) run[name] = [...run[name].slice(0, this.recorded), ...kept.map(k => run[name][k])];
+    run.trained = kept.map(k => run.trained[k - this.recorded]);
     run.frames = this.recorded + kept.length;
   }
 
@@ -179,7 +182,7 @@ export class TrainOn {
     const { page, run } = this;
     this.pause();
     run.frames = this.recorded;
-    run.computed = 0;
+    run.computed = run.trained.length = 0;
     for (const name of ["steps", "loss", "lr", "sample"]) run[name].length = this.recorded;
     part("about").textContent = page.origin;
     for (const film of page.pictures.shown) for (const part of [film.steps, ...film.looks]) part.length = film.recorded ?? part.length;

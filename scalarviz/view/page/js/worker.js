@@ -3,23 +3,24 @@
 
 /** A run that the page trains; `numbers` are the engine's, `probe` the sample's inputs and targets. */
 class PageTraining {
-  constructor({ settings, numbers, probe, rows, view, asked }) {
+  constructor({ settings, numbers, probe, rows, view, asked, whole }) {
     this.engine = new Engine(MADE, settings, numbers);
     this.before = this.engine.theta.slice();
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
+    this.whole = whole; // whether the loss that is shown is that of all samples
     this.asked = asked; // the inputs of what panels show, one sample after the other
     this.seen = new Float64Array(view.parameters); // weights as the picture's rows take them
   }
 
-  /** Do at most `count` steps in about `milliseconds`; return the last step's numbers, and all losses. */
+  /** Do at most `count` steps in about `milliseconds`; return the last step's numbers. */
   steps({ count, milliseconds, rates }) {
     const { engine, before } = this, losses = [], begun = performance.now();
     do {
       before.set(engine.theta);
       losses.push(engine.step(rates));
     } while (losses.length < count && Number.isFinite(losses.at(-1)) && performance.now() - begun < milliseconds);
-    return { step: engine.steps, losses, ...this.numbers() };
+    return { step: engine.steps, trained: losses.at(-1), loss: engine.lossNow(this.whole), ...this.numbers() };
   }
 
   numbers() {
