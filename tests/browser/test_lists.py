@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from scalarviz.view.page.document import advances_of
 from scalarviz.view.page.lists import SHAPES, FrameLists, PictureLists, Pool, spliced
 from scalarviz.view.page.page import shows_of
 from scalarviz.view.page.pictures import panel_pictures
+from scalarviz.view.page.recorded import colours_apart
 from scalarviz.view.shown.subject import Subject, recorded_subject, subject_of
 from scalarviz.view.workbench import Workbench
 
@@ -243,6 +245,24 @@ def test_a_list_follows_from_the_one_before(ask):
 
 
 # ---- panels
+
+
+def test_the_colours_of_a_panel_come_back_from_their_differences(ask):
+    """Those of records in which nothing else changes; of others the whole record is stored."""
+    rng = np.random.default_rng(8)
+
+    def shades(count):
+        return rng.integers(0, 256, 3 * count, np.uint8).tobytes().hex()
+
+    lists = [[["box", 0, 0, 90, 60], ["cells", [1, 2, 3, 4], shades(1), 0, None], ["text", 1, 9, "a", 13, "text1", 0,
+             "left"], ["points", [1, 2, 3, 4, 5, 6], 2.5, shades(3)], ["points", [k, 2], 2.5, shades(1)],
+              ["points", [1, 2], 2.5, "808080"]] for k in range(4)]  # fmt: skip
+    stored, colours = colours_apart(lists)
+    assert [*colours] == [1, 3]
+    assert [changes(one, two) for one, two in pairwise(stored)] == [{"4": one[4]} for one in lists[1:]]
+    for some in (lists, lists[:1], [*lists, lists[0][:-1]]):
+        stored, colours = colours_apart(some)
+        assert ask("list.js", "([lists, colours]) => recoloured(lists, colours)", [stored, colours]) == some
 
 
 def of_texts(items):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...checks import integer, text
 from ...io import check_target, write_bytes
@@ -161,20 +164,47 @@ def _led(name: str, tables: dict[str, Float32], numbers: dict[str, Any]) -> Floa
 
 
 def films(pictures: Sequence[PanelPicture], others: Sequence[PanelPicture]) -> list[dict[str, Any]]:
-    """Return the display lists by panel: rising steps, changes from one to the next, and changes to the other theme."""
-    found: dict[str, dict[str, Any]]
-    found = {one.panel: {"name": one.panel, "steps": [], "lists": [], "other": []} for one in pictures}
-    looks = {(one.panel, one.step): one for one in others}
-    before: dict[str, list[Record]] = {}
+    """Return the display lists by panel: rising steps, changes from one to the next, and changes to the other theme.
+
+    A record in which only colours change has these apart, by its number.
+    """
+    every: dict[str, list[tuple[PanelPicture, list[Record]]]] = {one.panel: [] for one in pictures}
     for one in sorted(pictures, key=lambda one: one.step):
-        film, other = found[one.panel], looks.get((one.panel, one.step), one)
-        if not (records := records_of(one.image, (one.width, one.height))):  # from another program: nothing to show
+        if records := records_of(one.image, (one.width, one.height)):  # else from another program: nothing to show
+            every[one.panel].append((one, records))
+    looks, found = {(one.panel, one.step): one for one in others}, list[dict[str, Any]]()
+    for name, some in ((name, some) for name, some in every.items() if some):
+        other = [looks.get((name, one.step), one) for one, _ in some]
+        there = [records_of(one.image, (one.width, one.height)) for one in other]
+        lists, colours = colours_apart([records for _, records in some])
+        found.append({
+            "name": name, "steps": [one.step for one, _ in some], "colours": colours,
+            "lists": [changes(one, two) for one, two in zip([None, *lists], lists, strict=False)],
+            "other": [changes(records, new or records) for (_, records), new in zip(some, there, strict=True)],
+        })  # fmt: skip
+    return found
+
+
+COLOURS = {"cells": 2, "points": 3}
+"""Places of the colours in records."""
+
+
+def colours_apart(lists: list[list[Record]]) -> tuple[list[list[Record]], dict[int, str]]:
+    """Return lists without changes of colours alone, and these colours by the number of their record.
+
+    They are differences from one list to the next, by channel and by point, and small: colours change slowly.
+    """
+    kept, found = [[*some] for some in lists], dict[int, str]()
+    for k, first in enumerate(lists[0] if len({*map(len, lists)}) == 1 else ()):
+        records, at = [some[k] for some in lists], COLOURS.get(first[0], 0)
+        if not at or {one[0] for one in records} != {first[0]} or len({one[at] for one in records}) == 1:
             continue
-        film["steps"].append(one.step)
-        film["lists"].append(changes(before.get(one.panel), records))
-        film["other"].append(changes(records, records_of(other.image, (other.width, other.height)) or records))
-        before[one.panel] = records
-    return [film for film in found.values() if film["steps"]]
+        if len({json.dumps([*one[:at], len(one[at]), *one[at + 1 :]]) for one in records}) == 1:
+            shades = np.stack([np.frombuffer(bytes.fromhex(one[at]), np.uint8).reshape(-1, 3) for one in records])
+            found[k] = np.diff(shades, axis=0, prepend=np.uint8(0)).T.tobytes().hex()
+            for some in kept:
+                some[k] = first
+    return kept, found
 
 
 class PageWriter:

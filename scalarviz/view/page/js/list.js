@@ -165,8 +165,19 @@ function pairsOf(flat) {
   return Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
 }
 
-/** Return a list from the previous one and its changes: records, or the colours of one record. */
+/** Return a list from the previous one and its changes. */
 export function changedList(before, changes) {
-  const changed = (record, change) => (typeof change === "string" ? Object.assign([...record], { 2: change }) : change);
-  return Array.isArray(changes) ? changes : before.map((record, k) => (k in changes ? changed(record, changes[k]) : record));
+  return Array.isArray(changes) ? changes : before.map((record, k) => changes[k] ?? record);
+}
+
+/** Return lists with the `colours` that `colours_apart` in view/page/recorded.py took out of them, by the number of a record. */
+export function recoloured(lists, colours) {
+  return Object.entries(colours).reduce((found, [k, digits]) => {
+    const bytes = Uint8Array.from(digits.match(/../g), (two) => parseInt(two, 16)), count = bytes.length / lists.length / 3; // of one list
+    for (let at = 0; at < bytes.length; at++) if (at % lists.length) bytes[at] += bytes[at - 1];
+    const byteOf = (j, now) => bytes[((j % 3) * count + Math.floor(j / 3)) * lists.length + now].toString(16).padStart(2, "0");
+    const digitsAt = (now) => Array.from({ length: 3 * count }, (_, j) => byteOf(j, now)).join("");
+    const shaded = (record, now) => Object.assign([...record], { [record[0] === "points" ? 3 : 2]: digitsAt(now) });
+    return found.map((list, now) => Object.assign([...list], { [k]: shaded(list[k], now) }));
+  }, lists);
 }

@@ -1,7 +1,7 @@
 // The scene's panels beside the cubes.
 
 import { Ink, element, typeScale } from "./ink.js";
-import { changedList, paintList, picturesOf } from "./list.js";
+import { changedList, paintList, picturesOf, recoloured } from "./list.js";
 import { countText } from "./numbers.js";
 
 /** A display list on a canvas; the previous list stays until all images of this one are decoded. */
@@ -46,7 +46,7 @@ export class PanelPictures {
     this.run = run;
     this.shown = run.pictures.map(panel => {
       let last = null;
-      const { steps } = panel, lists = panel.lists.map(changes => (last = changedList(last, changes)));
+      const { steps } = panel, lists = recoloured(panel.lists.map(changes => (last = changedList(last, changes))), panel.colours);
       const others = panel.other.map((changes, k) => changedList(lists[k], changes));
       const wide = lists[0][0][3] > COLUMN;
       const figure = root.appendChild(element("figure", wide ? "panel wide" : "panel")), canvas = figure.appendChild(element("canvas"));
