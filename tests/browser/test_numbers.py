@@ -491,7 +491,7 @@ def test_updates_follow_from_what_is_around_them(scripts):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [({"frames": 4}, "shorter"), ({"frames": 2}, "longer"), ({"bits": 7}, "scalarviz did not write"),
-     ({"order": 9}, "scalarviz did not write"), ({"order": 0}, "scalarviz did not write"),
+     ({"order": 9}, "scalarviz did not write"), ({"order": 0, "bits": 16}, "scalarviz did not write"),
      ({"frames": -1}, "scalarviz did not write"), ({"frames": 1e300}, "scalarviz did not write"),
      ({"data": text_of(deflated(bytes(10**7)))}, "longer"), ({"data": "%%%"}, "atob|encoded"),
      ({"data": "AAAA"}, "decompress|corrupt|junk|truncated|Compressed")],

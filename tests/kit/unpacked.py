@@ -34,10 +34,8 @@ def unpacked(said: dict[str, Any], led: Float32 | None = None) -> Float32:
         raise InputError(f"a packed table: {len(raw):,} bytes; {frames} x {columns} numbers take {whole * width:,}")
     moved = np.ascontiguousarray(raw.reshape(width, whole).T).view(f"<u{width}").reshape(columns, frames).T
     if order == LED:
-        if led is None:
-            raise InputError("a packed table: it needs the one that leads to it")
-        wide = moved.astype(np.int64)
-        return _numbers((_finite_keys(led) + ((wide >> 1) ^ -(wide & 1))) & 0xFFFFFFFF)
+        wide, keys = moved.astype(np.int64), _ZERO if led is None else _finite_keys(led)
+        return _numbers((keys + ((wide >> 1) ^ -(wide & 1))) & 0xFFFFFFFF)
     if said["bits"] == 32:
         return _followed(moved.astype(np.int64), order)
     step = np.frombuffer(base64.b64decode(said["step"]), "<f4").astype(np.float64)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -70,8 +71,9 @@ def opened_of(
     an opened step, of one sample or of the whole batch. The source keeps its position.
     """
     places = steps_to_open(asked, [int(source.steps[k]) for k in frames], np.asarray(loss, np.float64))
+    book, count = _Book(subject, pool), sum(tensor.size for tensor in subject.tensors)
     lengths = [("input", source.n_inputs), *((stage.name, stage.outputs) for stage in subject.stages)]
-    count = sum(tensor.size for tensor in subject.tensors)
+    lengths = [(name, length) for name, length in lengths if name in book.rows]
     if asked is None:
         width = 4 * count + 2 * sum(length for _, length in lengths)
         places = places[: MOST_BYTES // (2 * 4 * width)]
@@ -79,7 +81,7 @@ def opened_of(
         raise InputError(f"open: {why}")
     if not places:
         return None
-    book, walks, rows, here = _Book(subject, pool), list[dict[str, Any]](), list[Float32](), source.place
+    walks, rows, here = list[dict[str, Any]](), list[Float32](), source.place
     try:
         for place in places:
             source.show_frame(frames[place])
@@ -126,12 +128,21 @@ class _Book:
                 before[shape], change = self._pool.spliced(before[shape], self._now(shape))
                 lists.append(change)
                 rises[shape] = bench.step_drawing.rise_of_one if step.phase == UPDATE else 0.0
-        plan = _plan(steps, opened, self._subject.stages, self._cubes)
+        plan = _plan(steps, opened, self._subject.stages, self._cubes, self.rows)
         layouts = [self._pool.layout(bench) for bench in self._benches]
         said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
         return {"plan": number_in(self.plans, plan), "layouts": layouts, "said": said, "rise": rises, "lists": lists}
 
-    @property
+    @cached_property
+    def rows(self) -> set[str]:
+        """The rows that cubes show, and those whose deltas they show."""
+        found, stages = self._cubes, self._subject.stages
+        for known in (0.0, np.nan):
+            deltas = {stage.name: np.full(stage.outputs, known) for stage in stages}
+            found = found.union(whose_deltas(stages, deltas, self._cubes).values())
+        return found
+
+    @cached_property
     def _cubes(self) -> set[str]:
         return {plate.name for bench in self._benches for plate in bench.layout.plates if plate.kind == "activation"}
 
@@ -145,17 +156,21 @@ class _Book:
 
 
 def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Float32:
-    """Return the numbers of a walk: gradients, forward and backward products, value changes, rows, deltas."""
+    """Return the numbers of a walk: gradients, factors forward and backward, value changes, rows, deltas.
+
+    A weight times its factor is what the cube shows on the way forward or backward. Many weights share a factor.
+    """
     made = [walk.frame.activations[name] for name in rows]
-    deltas = [np.full(np.size(made[0]), np.nan), *(opened.delta_sums[name] for name in rows[1:])]
-    with np.errstate(over="ignore"):
-        values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
-        products, passed = values * micro_step.forward_factors, values * micro_step.backward_factors
+    deltas = [np.full(len(row), np.nan) if name == "input" else opened.delta_sums[name]
+              for name, row in zip(rows, made, strict=True)]  # fmt: skip
+    values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
+    back = micro_step.backward_factors
+    with np.errstate(all="ignore"):
         if any(len(stage.shape) == 3 for stage in walk.stages.values()):  # deltas on maps have terms of their own
             for at in range(walk.first_of(BACKWARD), walk.first_of(GRADIENTS)):
-                own = walk.micro_step_at(at).frame.state.get("passed on", passed)
-                passed = np.where(np.isnan(own), passed, own)
-        lit = [opened.gradient, products, passed, opened.new_values - values]
+                own = walk.micro_step_at(at).frame.state.get("passed on", np.full(len(values), np.nan))
+                back = np.where(np.isnan(own) | (values == 0), back, own / values)
+        lit = [opened.gradient, micro_step.forward_factors, back, opened.new_values - values]
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 
@@ -163,10 +178,12 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
 # ---- What a micro-step lights, which many opened steps share.
 
 
-def _plan(steps: Sequence[MicroStepView], opened: Opened, stages: Sequence[Stage], cubes: set[str]) -> dict[str, Any]:
+def _plan(
+    steps: Sequence[MicroStepView], opened: Opened, stages: Sequence[Stage], cubes: set[str], rows: set[str]
+) -> dict[str, Any]:
     spans = opened.phases()
     return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
-            "lights": [_light(step, stages, cubes) for step in steps]}  # fmt: skip
+            "lights": [_light(step, stages, cubes, rows) for step in steps]}  # fmt: skip
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
@@ -177,18 +194,20 @@ def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
     return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
 
 
-def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
+def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str], rows: set[str]) -> list[Any]:
     """Return what a micro-step lights, as runs of indices.
 
     These are: lit weights, weights in the colour range, weights with a gradient, weights of the micro-step; known
-    activations and known deltas over the rows of all stages; and the source of the deltas on each row of cubes.
+    activations and known deltas over all `rows`; and the source of the deltas on each row of cubes.
     """
     numbers = step.frame.state.get(step.quantity)
     lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
-    read = step.reached["input"]
-    reached = np.concatenate([read, *(step.reached[stage.name] for stage in stages)])
-    come = np.concatenate([np.full(len(read), np.nan), *(step.deltas[stage.name] for stage in stages)])
-    every = (lit, ~np.isnan(step.range_values), step.frame.computed, reached, ~np.isnan(come))
+    names = [name for name in ("input", *(stage.name for stage in stages)) if name in rows]
+    reached = [step.reached[name] for name in names]
+    come = [~np.isnan(step.deltas[name]) if name in step.deltas else np.zeros(len(step.reached[name]), bool)
+            for name in names]  # fmt: skip
+    known = (np.concatenate([np.zeros(0, bool), *some]) for some in (reached, come))
+    every = (lit, ~np.isnan(step.range_values), step.frame.computed, *known)
     runs = [_runs(np.flatnonzero(some)) for some in every]
     whose = list(whose_deltas(stages, step.deltas, cubes).items())
     return [*runs[:3], _runs(np.sort(step.weights)), *runs[3:], whose]

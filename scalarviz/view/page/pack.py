@@ -24,7 +24,7 @@ EXACT = 2_000 * 300  # largest table (frames x columns) that keeps every bit
 ORDERS = (1, 2, 3, 4)
 """Number of earlier frames in the extrapolation: 1 constant, 2 line, 3 parabola, 4 cubic."""
 WEIGHTS = ((1,), (2, -1), (3, -3, 1), (4, -6, 4, -1))  # of earlier frames, the newest first
-LED = 0  # the order of a table that another table predicts, number by number
+LED = 0  # the order of a table that another table predicts, number by number; without one nothing is predicted
 LARGEST = 32_766  # largest 16-bit number; then +Inf (32767), -Inf (-32767) and NaN (-32768)
 _INF, _MINUS_INF, _NAN = 32_767, -32_767, -32_768
 _TINY = np.float32(1e-45)  # smallest number above 0
@@ -48,9 +48,8 @@ def packed(
     said: dict[str, Any] = {"frames": len(table), "columns": table.shape[1]}
     if table.size <= EXACT if exact is None else exact:
         moved = {order: _differences(table, order) for order in ORDERS}
-        if led is not None:
-            moved[LED] = _folded(_keys(table) - _finite_keys(led), 32).astype(np.uint32)
-        found = ((deflated(_bytes_apart(one)), order) for order, one in moved.items())
+        moved[LED] = _folded(_keys(table) - (_ZERO if led is None else _finite_keys(led)), 32).astype(np.uint32)
+        found = ((deflated(_bytes_apart(one), zlib.Z_FILTERED), order) for order, one in moved.items())
         said |= {"bits": 32}
     else:
         numbers, step = _rounded(table, most)
@@ -60,9 +59,9 @@ def packed(
     return said | {"order": order, "data": dense_text(data) if dense else text_of(data)}
 
 
-def deflated(data: bytes) -> bytes:
+def deflated(data: bytes, how: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
     """Return compressed bytes without a header: ``deflate-raw`` in browsers."""
-    press = zlib.compressobj(9, zlib.DEFLATED, -15)
+    press = zlib.compressobj(9, zlib.DEFLATED, -15, strategy=how)
     return press.compress(data) + press.flush()
 
 

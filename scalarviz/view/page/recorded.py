@@ -178,9 +178,10 @@ def films(pictures: Sequence[PanelPicture], others: Sequence[PanelPicture]) -> l
         there = [records_of(one.image, (one.width, one.height)) for one in other]
         lists, colours = colours_apart([records for _, records in some])
         found.append({
-            "name": name, "steps": [one.step for one, _ in some], "colours": colours,
+            "name": name, "steps": [one.step for one, _ in some],
             "lists": [changes(one, two) for one, two in zip([None, *lists], lists, strict=False)],
             "other": [changes(records, new or records) for (_, records), new in zip(some, there, strict=True)],
+            "colours": colours,
         })  # fmt: skip
     return found
 
@@ -203,7 +204,7 @@ def colours_apart(lists: list[list[Record]]) -> tuple[list[list[Record]], dict[i
             shades = np.stack([np.frombuffer(bytes.fromhex(one[at]), np.uint8).reshape(-1, 3) for one in records])
             found[k] = np.diff(shades, axis=0, prepend=np.uint8(0)).T.tobytes().hex()
             for some in kept:
-                some[k] = first
+                some[k] = [*first[:at], "", *first[at + 1 :]]
     return kept, found
 
 

@@ -33,11 +33,11 @@ export async function inflated(bytes, limit = 2 ** 30) {
 
 /**
  * Numbers over time, N x T, frame by frame; `errors` are the largest errors of columns, null if every bit is kept.
- * With order 0, `led` predicts each number.
+ * With order 0, `led` predicts each number, or nothing does.
  */
 export async function unpackTable(packed, led = null) {
   const { frames, columns, bits, order } = packed, count = frames * columns, width = bits / 8;
-  if (![16, 32].includes(bits) || ![led ? 0 : 1, 1, 2, 3, 4].includes(order) || !Number.isSafeInteger(count) || count < 0) {
+  if (![16, 32].includes(bits) || ![bits === 32 ? 0 : 1, 1, 2, 3, 4].includes(order) || !Number.isSafeInteger(count) || count < 0) {
     throw new RangeError("scalarviz did not write this table");
   }
   const raw = await inflated(bytesOf(packed.data), count * width);
@@ -86,7 +86,7 @@ function exactNumbers(raw, frames, columns, order, table) {
       const moved = (folded >>> 1) ^ -(folded & 1);
       let expected = ZERO_KEY;
       if (order === 0) {
-        led[0] = table[at];
+        led[0] = table?.[at] ?? 0;
         if (Number.isFinite(led[0])) expected = keyOf(ledBits[0]);
       } else if (frame > 0) {
         expected = keyOf(bits[at - columns]);

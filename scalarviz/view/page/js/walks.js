@@ -25,7 +25,7 @@ export async function readWalks(textOf, run) {
 
 /** All walks; a walk is one opened step, with one sample or with the whole batch. */
 export class Walks {
-  /** `table` has a row a walk: gradient, product, backward product and change (P each), rows of all stages, their deltas. */
+  /** `table` has a row a walk: gradient, factors forward and backward, and change (P each), then rows and their deltas. */
   constructor(said, table, run) {
     Object.assign(this, { run });
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, rowOf(table, k), run));
@@ -46,8 +46,9 @@ export class RecordedWalk {
     Object.assign(this, { told, plan: plans[told.plan], layouts: told.layouts.map(number => layouts[number]), records, run, lengths, shapes });
     this.lists = told.lists.map((steps, k) => (before[k % shapes] = splicedList(before[k % shapes], steps, count)));
     const { parameters } = run.document, width = lengths.reduce((sum, [, count]) => sum + count, 0);
-    const names = ["gradient", "product", "passed on", "change"];
-    this.numbers = Object.fromEntries(names.map((name, k) => [name, numbers.subarray(k * parameters, (k + 1) * parameters)]));
+    const [gradient, forward, backward, change] = [0, 1, 2, 3].map(k => numbers.subarray(k * parameters, (k + 1) * parameters));
+    const { weight } = run.shown(told.frame).texels, times = factors => factors.map((factor, k) => factor * weight[k]);
+    this.numbers = { gradient, product: times(forward), "passed on": times(backward), change };
     this.rows = this.#rowsOf(numbers.subarray(4 * parameters, 4 * parameters + width));
     this.deltas = numbers.subarray(4 * parameters + width);
   }
