@@ -473,10 +473,14 @@ class StepDrawing:
 
     def row_deltas(self) -> dict[str, Floats]:
         """Return the deltas of the rows that are drawn."""
-        step, layout = self._shown_step, self._bench.layout
+        return {row: self._shown_step.deltas[stage] for row, stage in self._whose.items()}
+
+    @property
+    def _whose(self) -> dict[str, str]:
+        """The stages whose deltas rows show."""
+        layout = self._bench.layout
         drawn = {plate.name for plate in (*layout.plates, *layout.spots)} | {self._row_apart}
-        whose = whose_deltas(self._bench.subject.stages, step.deltas, drawn)
-        return {row: step.deltas[stage] for row, stage in whose.items()}
+        return whose_deltas(self._bench.subject.stages, self._shown_step.deltas, drawn)
 
     def paint(self) -> None:
         """Paint rows and cubes: what is not there yet is dark, and deltas have their own colours."""
@@ -655,19 +659,21 @@ class StepDrawing:
         sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
         sketches += [self._outline_weight(), self._draw_changes() if step.phase != LOSS else self._loss()]
         if self._shows_quantity:
-            sketches.append(faces.sketch(step.cube_texts, bench.colouring, one=self._single_line))
+            sketches.append(faces.sketch(step.cube_texts, bench.colouring, step.frame.values, one=self._single_line))
         flow = bench.scenery.flow
         if flow is not None:
             if boxes is not None and step.phase in (BACKWARD, GRADIENTS, UPDATE):
                 come = step.deltas[self._sums]
-                sketches.append(delta_chips(flow.rows, boxes, bench.theme, come, mean=step.shows_means))
+                sketches.append(delta_chips(flow.rows, boxes, bench.theme, self._sums, come, mean=step.shows_means))
         else:
             chosen = self.delta_range or Range.symmetric(1.0, "symlog")
             own = {name: np.where(there, step.frame.activations[name], np.nan)
                    for name, there in step.reached.items() if name in step.frame.activations}  # fmt: skip
-            deltas = self.row_deltas() if step.phase >= BACKWARD else {}
-            scene = bench.places.scene
-            sketches.append(row_chips(places, bench.theme, scene, own, step.sums, deltas, chosen, self._words))
+            whose = self._whose.items() if step.phase >= BACKWARD else ()
+            deltas = {row: (stage, step.deltas[stage]) for row, stage in whose}
+            made = step.stage if step.layer is None or step.output_row not in step.sums else step.layer.name
+            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, step.sums, made, deltas, chosen,
+                                      self._words))  # fmt: skip
         sketches.append(self._veil())
         column, rows, legend, small = self.column, self._rows, self._legend, self._switch_box
         if rows is not None:

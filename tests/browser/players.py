@@ -7,10 +7,11 @@ import importlib
 import io
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from scalarviz.view.cubes.atlas import ALL_ALIKE
-from scalarviz.view.ink.theme import get_theme, rgb
+from scalarviz.view.ink.theme import get_theme, luminance, resolved, rgb
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, flags_of, layout_of, texels_of
 from scalarviz.view.page.lists import PARTS, PictureLists
@@ -173,3 +174,51 @@ def drawn_same(page, window):
 def same(page, window):
     """Share of pixels that differ by no more than 2 of 255 in any channel."""
     return float((np.abs(page - window).max(axis=-1) <= 2).mean())
+
+
+# ---- what a browser fills in
+
+
+FILLED = """([lists, steps]) => {
+    if (steps) player.frame.stepOf = name => steps[name];
+    player.draw();
+    const { theme, moment, measure } = player.overlay.ink, ink = { theme, moment, measure };
+    let calls;
+    ink.text = (x, y, text, size, colour, { bold, end }) => calls.push([text, x, y, size, colour, bold, end]);
+    ink.box = (...said) => calls.push(said);
+    ink.path = (ways, colour, width) => calls.push([...ways.flat(), colour, width]);
+    return lists.map(list => list.map(record => {
+        calls = [];
+        if (["text", "number", "rect", "swatch", "lines", "marks"].includes(record[0])) paint(ink, record);
+        return calls; }));
+}"""
+INKS = {"#0c0e11", "#ffffff"}
+BOUND = {"number": "text", "swatch": "rect", "marks": "lines"}
+
+
+def compare(page, bound, there, theme, steps, where):
+    """The list of a page's `player` is the window's own, once its numbers are filled in; returns how many were.
+
+    Only where both inks are as good on a cube each may have its own.
+    """
+    assert [BOUND.get(one[0], one[0]) for one in bound] == [one[0] for one in there], where
+    filled = 0
+    for mine, theirs, (one, other) in zip(*page.evaluate(FILLED, [[bound, there], steps]),
+                                          zip(bound, there, strict=True), strict=True):  # fmt: skip
+        if one[0] not in BOUND:
+            assert one == other, where
+            continue
+        filled += 1
+        if one[0] != "marks":
+            if one[4] == "cube" and mine[0][4] != theirs[0][4]:  # inks by whole bytes of a colour, and by its step
+                assert {mine[0][4], theirs[0][4]} == INKS, (where, one, other)
+                face = resolved(other[5].removeprefix("on "), theme)[:3]
+                assert float(luminance(face)) == pytest.approx(0.22, abs=0.01), (where, one, other)
+                mine[0][4] = theirs[0][4]
+            assert mine == theirs, (where, one, other)
+            continue
+        assert len(mine) == len(theirs) > 0, (where, mine, theirs)
+        places = [np.array([call[:4] for call in calls]) for calls in (mine, theirs)]
+        np.testing.assert_allclose(*places, atol=0.1, rtol=0, err_msg=str(where))
+        assert [call[4:] for call in mine] == [call[4:] for call in theirs], where
+    return filled

@@ -17,7 +17,7 @@ from scalarviz import nn, optim
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.ink.listed import changes, colours_of, records_of
 from scalarviz.view.ink.sketch import rgba
-from scalarviz.view.ink.theme import DARK, LIGHT, hexed, luminance, resolved
+from scalarviz.view.ink.theme import DARK, LIGHT, hexed
 from scalarviz.view.page.document import advances_of
 from scalarviz.view.page.lists import SHAPES, FrameLists, PictureLists, Pool, spliced
 from scalarviz.view.page.page import shows_of
@@ -26,7 +26,7 @@ from scalarviz.view.page.recorded import colours_apart
 from scalarviz.view.shown.subject import Subject, recorded_subject, subject_of
 from scalarviz.view.workbench import Workbench
 
-from .players import flat, pixels_of, scene
+from .players import compare, flat, pixels_of, scene
 
 RECORDED = ["weight", "gradient", "update"]
 QUANTITIES = shows_of(RECORDED)
@@ -118,54 +118,6 @@ def wrong(frame):
     yield replace(frame, values=np.zeros(count), gradient=np.zeros(count), computed=np.zeros(count, bool))
 
 
-# ---- what a browser fills in
-
-
-FILLED = """([lists, steps]) => {
-    player.frame.stepOf = name => steps[name];
-    player.draw();
-    const { theme, moment, measure } = player.overlay.ink, ink = { theme, moment, measure };
-    let calls;
-    ink.text = (x, y, text, size, colour, { bold, end }) => calls.push([text, x, y, size, colour, bold, end]);
-    ink.box = (...said) => calls.push(said);
-    ink.path = (ways, colour, width) => calls.push([...ways.flat(), colour, width]);
-    return lists.map(list => list.map(record => {
-        calls = [];
-        if (["text", "number", "rect", "swatch", "lines", "marks"].includes(record[0])) paint(ink, record);
-        return calls; }));
-}"""
-INKS = {"#0c0e11", "#ffffff"}
-BOUND = {"number": "text", "swatch": "rect", "marks": "lines"}
-
-
-def compare(pages, bound, there, theme, steps, where):
-    """A page's list is the window's own, once its numbers are filled in; returns how many were.
-
-    Only where both inks are as good on a cube each may have its own.
-    """
-    assert [BOUND.get(one[0], one[0]) for one in bound] == [one[0] for one in there], where
-    filled = 0
-    for mine, theirs, (one, other) in zip(*pages.page.evaluate(FILLED, [[bound, there], steps]),
-                                          zip(bound, there, strict=True), strict=True):  # fmt: skip
-        if one[0] not in BOUND:
-            assert one == other, where
-            continue
-        filled += 1
-        if one[0] != "marks":
-            if one[4] == "cube" and mine[0][4] != theirs[0][4]:  # inks by whole bytes of a colour, and by its step
-                assert {mine[0][4], theirs[0][4]} == INKS, (where, one, other)
-                face = resolved(other[5].removeprefix("on "), theme)[:3]
-                assert float(luminance(face)) == pytest.approx(0.22, abs=0.01), (where, one, other)
-                mine[0][4] = theirs[0][4]
-            assert mine == theirs, (where, one, other)
-            continue
-        assert len(mine) == len(theirs) > 0, where
-        places = [np.array([call[:4] for call in calls]) for calls in (mine, theirs)]
-        np.testing.assert_allclose(*places, atol=0.1, rtol=0, err_msg=str(where))
-        assert [call[4:] for call in mine] == [call[4:] for call in theirs], where
-    return filled
-
-
 def panel_steps(subject, frame):
     """The steps of recorded panels at a frame, by title."""
     found = {panel.title: panel for panel in subject.panels if hasattr(panel, "at_step")}
@@ -190,7 +142,7 @@ def test_a_pages_list_filled_in_is_the_windows_own(name, shape, pages, shown):
             for one in benches:  # a note on a problem stays where it was placed
                 one.update(frame)
             where, steps = (quantity, bench.theme.name, number), panel_steps(subject, frame)
-            filled = compare(pages, flat(pages.lists), flat(lists), bench.theme, steps, where)
+            filled = compare(pages.page, flat(pages.lists), flat(lists), bench.theme, steps, where)
             assert filled or quantity != "weight", where
 
 

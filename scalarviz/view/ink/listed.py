@@ -224,7 +224,7 @@ FORMS = {
 """Types of a record's parts after its kind, one letter each."""
 BOUND_FORMS = {"number": "nnzknetnttn", "swatch": "nnnntcnn", "marks": "nnnncn"}
 """The same of records that a browser fills in; a panel in a file has none of them."""
-_NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6])(?:\*0\.\d{{1,3}})?)"
+_NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6]))"
 _COLOUR = re.compile(
     rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|(?:on )?{_NAME}(?::{_NAME}:(?:0|1|0\.\d\d?))?(?:/[0-9a-f]{{2}})?"
 )

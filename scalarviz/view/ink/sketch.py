@@ -236,9 +236,9 @@ def within(vertices: Float, box: Box) -> Float:
 # ---- Texts and pictures
 
 
-STEP, RUN_LOSS, RATE, TICK, OF_A_PANEL = "step", "run loss", "rate", "tick", "step of "
+STEP, RUN_LOSS, RATE, TICK, OF_A_PANEL, DELTA = "step", "run loss", "rate", "tick", "step of ", "δ of "
 """Names of numbers of the moment: step and loss of the run, learning rate of the next step, a number of the legend, the
-step of a recorded panel."""
+step of a recorded panel, a delta of a stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,11 +479,12 @@ class Sketch:
         self.polygon(np.stack([q, neck + across * head * 0.45, neck - across * head * 0.45]), colour)
 
     def text(
-        self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False, anchor: Anchor = "left"
-    ) -> None:
-        """Add a text with its baseline at `y`."""
+        self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False,
+        anchor: Anchor = "left", bound: Bound | None = None,
+    ) -> None:  # fmt: skip
+        """Add a text with its baseline at `y`; `bound` says which number of the moment it shows."""
         if text:
-            self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor))
+            self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound))
 
     def number(
         self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,
@@ -493,7 +494,7 @@ class Sketch:
         text = bound.text(float(value))
         if measure(text, size, bold) > bound.within:
             text = bound.before.rstrip()
-        self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound))
+        self.text(x, y, text, size, colour, bold=bold, anchor=anchor, bound=bound)
 
     def spot(self, box: Box, name: str, value: str | int = "", *, words: str = "", tip: str = "") -> None:
         """Make a box react to a pointer; see :class:`Spot`."""

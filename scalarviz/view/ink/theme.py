@@ -158,10 +158,11 @@ def rgb(colour: str) -> tuple[float, float, float]:
     return tuple(int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
 
 
-def mixed(colour: str, ground: str, share: float) -> Shade:
+def mixed(colour: str | Shade, ground: str, share: float) -> Shade:
     """Return a `share` of a colour over a ground, as three floats in 0..1."""
     share, names = round(share, 2), (name_of(colour), name_of(ground))
-    parts = (share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))
+    own = rgb(colour) if isinstance(colour, str) else colour[:3]
+    parts = (share * a + (1.0 - share) * b for a, b in zip(own, rgb(ground), strict=True))
     return shade_of(parts, f"{names[0]}:{names[1]}:{share:g}" if all(names) else "")
 
 
@@ -224,11 +225,10 @@ class Colormap:
         """Return the colour at `t` under its name."""
         return self.shades(np.array([t]))[0]
 
-    def shades(self, t: Floats, light: float = 1.0) -> list[Shade]:
-        """Return the colours at `t` (N,), with a share of their light, each under the name of the nearest step."""
-        colours, steps = (light * self(t)).tolist(), np.rint(STEPS * self.unit(t)).astype(int).tolist()
-        end, named_map = "" if light == 1 else f"*{light:g}", self.name in OF_A_THEME
-        return [shade_of(one, f"{self.name}@{step}{end}" if named_map else "")
+    def shades(self, t: Floats) -> list[Shade]:
+        """Return the colours at `t` (N,), each under the name of the nearest step."""
+        colours, steps = self(t).tolist(), np.rint(STEPS * self.unit(t)).astype(int).tolist()
+        return [shade_of(one, f"{self.name}@{step}" if self.name in OF_A_THEME else "")
                 for one, step in zip(colours, steps, strict=True)]  # fmt: skip
 
     def bytes(self, t: ArrayLike) -> Bytes:
@@ -345,8 +345,8 @@ def luminance(colour: ArrayLike) -> Floats:
 def resolved(name: str, theme: Theme) -> Shade:
     """Return the colour of a name of `name_of` in a theme, as four floats; raise LookupError for another name.
 
-    A name is ``#rrggbb``, a field of the theme, ``map@step``, or ``map@step*light``. ``a:b:0.3`` mixes two of them,
-    ``on a`` is text on one, and ``a/80`` has an alpha of 0x80 of 255.
+    A name is ``#rrggbb``, a field of the theme, or ``map@step``. ``a:b:0.3`` mixes two of them, ``on a`` is text on
+    one, and ``a/80`` has an alpha of 0x80 of 255.
     """
     said, _, alpha = name.partition("/")
     if said.startswith("on "):
@@ -356,9 +356,8 @@ def resolved(name: str, theme: Theme) -> Shade:
         ends = (resolved(one, theme) for one in (over, ground))
         parts = tuple(float(share) * a + (1 - float(share)) * b for a, b in zip(*ends, strict=True))[:3]
     elif "@" in said:
-        place, _, light = said.partition("*")
-        map_name, _, step = place.partition("@")
-        parts = tuple(float(light or 1) * get_map(map_name, theme).entries[int(step)] / 255.0)
+        map_name, _, step = said.partition("@")
+        parts = tuple(get_map(map_name, theme).entries[int(step)] / 255.0)
     else:
         parts = rgb(said if said.startswith("#") else getattr(theme, said))
     return shade_of((*parts, int(alpha or "ff", 16) / 255), said)

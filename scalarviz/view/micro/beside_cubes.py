@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.opened.digits import number
+from ...run.opened.micro import PHASES
 from ...run.questions.ranges import Range
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import RUN_LOSS, Bound, Box, Sketch
 from ..ink.text import delta_text, measure, short
 from ..ink.theme import Theme, displayed, get_map, hue, mixed
 from ..ink.widgets import caption_lines, wrapped
 from ..shown.subject import Subject
-from .step_view import Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence, Word
+from .step_view import LOSS, Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence, Word
 from .walk import BINS
 
 # ---- The line about a weight.
@@ -295,7 +296,8 @@ def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -
     sketch.text(left, y + (19 if low else height / 2 + 5.5), name, CHANNEL, colour, bold=after == 0)
     end = left + measure(name, CHANNEL, after == 0)
     if low:
-        sketch.text(left, y + 36, words, LABEL, theme.text1 if after == 0 else theme.text3)
+        said = Bound(RUN_LOSS, form="loss") if phase.name == PHASES[LOSS] and words == phase.words else None
+        sketch.text(left, y + 36, words, LABEL, theme.text1 if after == 0 else theme.text3, bound=said)
         end = max(end, left + measure(words, LABEL))
     if after == 0 and phase.count > 1:
         _squares(sketch, (end + 14, y, x + width - 14 - end - 14, height), theme, phase)

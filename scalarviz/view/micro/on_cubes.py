@@ -12,8 +12,8 @@ from ...run.opened.digits import MINUS, number
 from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import Bound, Box, Colour, Sketch, meet
-from ..ink.text import WRITTEN, chip_text, delta_text, measure
+from ..ink.sketch import DELTA, Bound, Box, Colour, Sketch, meet
+from ..ink.text import WRITTEN, measure
 from ..ink.theme import Theme, chip_colour, get_map, hue, mixed, text_colour
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
@@ -31,6 +31,8 @@ _BELOW = (20, 18, 17, 16, 15, 14, 13)  # sizes of type
 _TWO, _LINES = 40.0, 2.6
 """Pixels of a face from top to bottom that hold two lines: at least, and per size of the lower one."""
 _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
+_FORMS = {"product": "signed chip", "gradient": "delta"}  # of the numbers of quantities
+_SIGNS = "= ", "≈ ", "w' "  # before a number
 
 
 class CubeTexts:
@@ -47,8 +49,8 @@ class CubeTexts:
         """Return the cubes that have a text: two lines, or with `one` the number alone."""
         return [plate.start + element for plate, own, _ in self._formed(faces, one=one) for element in own]
 
-    def sketch(self, faces: Mapping[int, CubeText], colouring: Coloring, *, one: bool) -> Sketch:
-        """Return the texts of cubes, in a colour that can be read on them."""
+    def sketch(self, faces: Mapping[int, CubeText], colouring: Coloring, weights: Floats, *, one: bool) -> Sketch:
+        """Return the texts of cubes, in a colour that can be read on them; `weights` are the present ones."""
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
         for plate, own, (two, size, bold) in self._formed(faces, one=one):
@@ -61,7 +63,8 @@ class CubeTexts:
                     sketch.text(x, y - 0.2 * size, face.above, _above(size), ink, anchor="middle")
                 room = self._room[plate.name][0]
                 below, down = (face.below, 0.88 * size) if two else (_bare(face.below, room), 0.357 * size)
-                sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle")
+                said = _bound(below, plate.start + element, colouring, weights)
+                sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle", bound=said)
         return sketch
 
     def _formed(
@@ -94,6 +97,16 @@ class CubeTexts:
         return (False, *fitting[0]) if fitting else None
 
 
+def _bound(text: str, index: int, colouring: Coloring, weights: Floats) -> Bound | None:
+    """Return which number of a cube a text shows, after a sign or a letter: that of the colours, or the new weight."""
+    start, digits = next((sign for sign in _SIGNS if text.startswith(sign)), ""), len(text.partition(".")[2])
+    numbers, name, form = colouring.flat, colouring.quantity, _FORMS.get(colouring.quantity, "")
+    if name == "change":
+        numbers, name, form = weights, "weight", f"{digits} decimals"
+    said = Bound(name, index, form, start)
+    return said if form in WRITTEN and said.text(float(numbers[index])) == text else None
+
+
 def _above(size: int) -> int:
     """Return the size of the line above a number of this size."""
     return max(LABEL, size - 4)
@@ -101,7 +114,7 @@ def _above(size: int) -> int:
 
 def _bare(text: str, wide: float) -> str:
     """Return the number alone; a new weight gets fewer decimals if there is no room for all."""
-    said = text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
+    said = next((text.removeprefix(sign) for sign in _SIGNS if text.startswith(sign)), text)
     while text.startswith("w' ") and measure(said, LABEL) + _CLOSE > wide and len(said.partition(".")[2]) > 1:
         digits = len(said.partition(".")[2]) - 1
         said = number(float(text[3:].replace(MINUS, "-").replace(",", "")), digits, signed=True)
@@ -138,8 +151,8 @@ def covers_sums(rows: Rows, boxes: list[Box]) -> bool:
     return boxes[0][1] + boxes[0][3] / 2 == rows.edge(0, "sum", 0)[1]
 
 
-def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool) -> Sketch:
-    """Return the chips of the deltas that are known (NaN: not yet); `mean`: each is one over a batch."""
+def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, stage: str, deltas: Floats, *, mean: bool) -> Sketch:
+    """Return the chips of a stage's deltas that are known (NaN: not yet); `mean`: each is one over a batch."""
     sketch = Sketch(over=True)
     for row, (box, delta) in enumerate(zip(boxes, deltas, strict=True)):
         if delta != delta:
@@ -153,7 +166,7 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
             (column, (_, chip)), *_ = rows.columns.items()
             wide = max(chip, measure(f"δ {_WIDEST}", LABEL, True) + 6)
             x = rows.edge(row, column, 1)[0] - wide
-            said = Bound("delta", row, "delta", "δ ")
+            said = Bound(f"{DELTA}{stage}", row, "delta", "δ ")
             sketch.rect(x, y, wide, high, radius=6, fill=mixed(ink, theme.panel, 0.2), stroke=ink, border=2.4)
             sketch.number(x + wide / 2, middle + 4.7, float(delta), said, LABEL, theme.text1)
             continue
@@ -164,7 +177,7 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
         ways = (before, "δ ", "")  # the chip's colour and line tell what it is
         before = next((way for way in ways if measure(f"{way}{_WIDEST}", size, True) <= wide - 6), "")
-        said = Bound("delta", row, "delta", before)
+        said = Bound(f"{DELTA}{stage}", row, "delta", before)
         sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
     return sketch
 
@@ -228,29 +241,32 @@ def row_places(layout: Layout, project: Project, inputs: int, values: CubeValues
 
 def row_chips(
     places: Sequence[RowPlace], theme: Theme, window: Box, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
-    deltas: Mapping[str, Floats], chosen: Range, names: Sequence[Box] = (),
+    stage: str, deltas: Mapping[str, tuple[str, Floats]], chosen: Range, names: Sequence[Box] = (),
 ) -> Sketch:  # fmt: skip
-    """Return chips inside `window`: numbers that no cube shows, partial sums, and deltas.
+    """Return chips inside `window`: numbers that no cube shows, sums of a `stage`, and deltas with their stages.
 
     No chip covers one of the `names`.
     """
     chips, cmap = Chips(theme, window, names), get_map("gradient", theme)
     for place in places:
-        own, added, back = rows.get(place.name), sums.get(place.name), deltas.get(place.name)
+        own, added, (source, back) = rows.get(place.name), sums.get(place.name), deltas.get(place.name, ("", None))
         large, down = place.face >= _FACE, np.array([0.0, 0.0 if place.drawn else 6.0])
         for k, (top, foot) in enumerate(zip(place.tops + down, place.feet + np.array([0.0, 3.0]), strict=True)):
             come = own is not None and not np.isnan(own[k])
             if large and not come and added is not None and not np.isnan(added.numbers[k]):
-                chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.complete[k]))
+                chips.put_sum(top, float(added.numbers[k]), Bound(stage, k, "signed chip"), place.apart,
+                              whole=bool(added.complete[k]))  # fmt: skip
             elif come and own is not None and (place.bare or not place.drawn):
                 form = "signed chip" if not place.drawn else "brief" if place.apart[1] > _LEVEL else "tenths"
-                said = WRITTEN[form](float(own[k]))
+                bound = Bound(place.name, k, form)
+                said = bound.text(float(own[k]))
                 at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
-                chips.place(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)
+                chips.place(at, said, bound, apart, theme.panel, theme.border if place.drawn else theme.text2)
             if back is not None and not np.isnan(back[k]):
                 colour = cmap.shade(2 * float(chosen.unit(back[k])) - 1)
-                said = delta_text(float(back[k]))
-                put = large and chips.place(foot, said, place.apart, chip_colour(theme), colour)
+                bound = Bound(f"{DELTA}{source}", k, "delta")
+                said = bound.text(float(back[k]))
+                put = large and chips.place(foot, said, bound, place.apart, chip_colour(theme), colour)
                 if not put and len(place.strips[k]):
                     chips.sketch.polygon(place.strips[k], colour)
     return chips.sketch
@@ -282,13 +298,16 @@ class Chips:
         self._theme, self._window, self._taken = theme, window, [*names]
         self.sketch = Sketch(over=True)
 
-    def put_sum(self, at: Floats, value: float, apart: tuple[float, float], *, whole: bool) -> bool:
+    def put_sum(self, at: Floats, value: float, bound: Bound, apart: tuple[float, float], *, whole: bool) -> bool:
         """Draw a sum, with dots until it is `whole`; return whether it has room."""
-        said = chip_text(value, signed=True) + ("" if whole else "\N{HORIZONTAL ELLIPSIS}")
+        said = bound.text(value) + ("" if whole else "\N{HORIZONTAL ELLIPSIS}")
         edge = self._theme.weight[3 if value > 0 else 1] if value else self._theme.text3
-        return self.place(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
+        fill = mixed(edge, self._theme.panel, 0.45)
+        return self.place(at, said, bound if whole else None, apart, fill, edge)
 
-    def place(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:
+    def place(
+        self, at: Floats, text: str, bound: Bound | None, apart: tuple[float, float], fill: Colour, edge: Colour
+    ) -> bool:
         """Draw a number around a point, or a little aside; return whether it has room."""
         wide = measure(text, LABEL, True) + 6
         (x, y), (left, top, width, height) = at.tolist(), self._window
@@ -301,5 +320,5 @@ class Chips:
         x, y = box[0] + wide / 2, box[1] + _LEVEL / 2
         self._taken.append(box)
         self.sketch.rect(*box, radius=5, fill=fill, stroke=edge, border=1.4)
-        self.sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle")
+        self.sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle", bound=bound)
         return True

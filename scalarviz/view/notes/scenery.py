@@ -20,7 +20,7 @@ from ..cubes.scale import PLAIN, ActivationScale, Coloring, rows_of
 from ..ink.boxes import LABEL, MARGIN
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import chip_text, measure, tenths
-from ..ink.theme import Colormap, Shade, Theme, shade_of, text_colour
+from ..ink.theme import Colormap, Shade, Theme, mixed, shade_of, text_colour
 from ..shown.names import Names
 from ..shown.subject import Subject
 from ..space.arrangement import Plate, Project
@@ -329,10 +329,10 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
     return cmap(2.0 * place - 1.0 if cmap.diverging else place)
 
 
-def shades_at(cmap: Colormap, units: ArrayLike, light: float = 1.0) -> list[Shade]:
-    """Return the colours at fractions 0..1 of a scale (N,), with a share of their light, under their names."""
+def shades_at(cmap: Colormap, units: ArrayLike) -> list[Shade]:
+    """Return the colours at fractions 0..1 of a scale (N,), under their names."""
     place = np.clip(np.nan_to_num(np.asarray(units, np.float64)), 0.0, 1.0)
-    return cmap.shades(2.0 * place - 1.0 if cmap.diverging else place, light)
+    return cmap.shades(2.0 * place - 1.0 if cmap.diverging else place)
 
 
 class CubeValues:
@@ -440,7 +440,7 @@ class CubeValues:
     def rows(self, frame: Frame, scale: ActivationScale, light: float = 1.0) -> Sketch:
         """Return the numbers of one frame's rows of activations; a dead unit has only its cross.
 
-        `light` is the remaining share of their colours.
+        `light` is the remaining share of their colours, over the ground.
         """
         sketch = Sketch()
         for plate in self._centres:
@@ -448,7 +448,8 @@ class CubeValues:
                 numbers = np.asarray(frame.activations[plate.name], float)
                 centres, seen = self.places(plate)
                 seen = seen & ~np.asarray(frame.dead.get(plate.name, False))
-                colours = shades_at(scale.cmap, scale.range.unit(numbers), light)
+                colours = shades_at(scale.cmap, scale.range.unit(numbers))
+                colours = colours if light == 1 else [mixed(one, self.theme.tray, light) for one in colours]
                 for k in np.flatnonzero(seen).tolist():
                     bound = Bound(plate.name, k, "tenths" if self._form == "tenths" else "chip")
                     self._write(sketch, centres[k].tolist(), numbers[k], bound, colours[k], self.size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -30,6 +30,7 @@ from ..shown.subject import Subject
 from ..workbench import Workbench
 from .lists import PARTS, SHAPES, PictureLists, Pool, number_in
 from .pack import Float32
+from .page import MOST_BESIDE, json_number
 
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
 SPOTS = {"phase", "switch"}  # places of the picture that a page can press
@@ -72,8 +73,7 @@ def opened_of(
     """
     places = steps_to_open(asked, [int(source.steps[k]) for k in frames], np.asarray(loss, np.float64))
     book, count = _Book(subject, pool), sum(tensor.size for tensor in subject.tensors)
-    lengths = [("input", source.n_inputs), *((stage.name, stage.outputs) for stage in subject.stages)]
-    lengths = [(name, length) for name, length in lengths if name in book.rows]
+    lengths = [*book.rows.items()]
     if asked is None:
         width = 4 * count + 2 * sum(length for _, length in lengths)
         places = places[: MOST_BYTES // (2 * 4 * width)]
@@ -92,8 +92,9 @@ def opened_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # steps that cannot be read are left out
                     continue
-                walks.append({"frame": place, "step": opened.step, "alone": opened.trial, **book.written(walk, opened)})
-                rows.append(_numbers(walk, opened, [name for name, _ in lengths], count))
+                walks.append({"frame": place, "step": opened.step, "alone": opened.trial,
+                              "loss": json_number(opened.loss), **book.written(walk, opened)})  # fmt: skip
+                rows.append(_numbers(walk, opened, [*book.rows], count))
     finally:
         source.show_frame(here)
     if not rows:
@@ -108,7 +109,7 @@ class _Book:
     def __init__(self, subject: Subject, pool: Pool) -> None:
         self._subject, self._pool = subject, pool
         self._benches = [Workbench(subject, size) for size in SHAPES]
-        self._lists = [PictureLists(bench, films=True) for bench in self._benches]
+        self._lists = [PictureLists(bench, films=True, bound=True) for bench in self._benches]
         self.plans: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
@@ -134,13 +135,18 @@ class _Book:
         return {"plan": number_in(self.plans, plan), "layouts": layouts, "said": said, "rise": rises, "lists": lists}
 
     @cached_property
-    def rows(self) -> set[str]:
-        """The rows that cubes show, and those whose deltas they show."""
-        found, stages = self._cubes, self._subject.stages
-        for known in (0.0, np.nan):
-            deltas = {stage.name: np.full(stage.outputs, known) for stage in stages}
-            found = found.union(whose_deltas(stages, deltas, self._cubes).values())
-        return found
+    def rows(self) -> dict[str, int]:
+        """Names and lengths of the rows in the page: all if they are short, else those that cubes show."""
+        subject, found = self._subject, self._cubes.union(*({s.name for s in b.layout.spots} for b in self._benches))
+        lengths = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
+        if subject.target is not None:
+            lengths["target"] = np.size(subject.target)
+        for known in (0.0, np.nan):  # cubes also show the deltas of other rows
+            deltas = {stage.name: np.full(stage.outputs, known) for stage in subject.stages}
+            found = found.union(whose_deltas(subject.stages, deltas, self._cubes).values())
+        beside = {name for name in lengths if name not in found}
+        found = found.union(beside if sum(lengths[name] for name in beside) <= MOST_BESIDE else ())
+        return {name: length for name, length in lengths.items() if name in found}
 
     @cached_property
     def _cubes(self) -> set[str]:
@@ -160,9 +166,8 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
 
     A weight times its factor is what the cube shows on the way forward or backward. Many weights share a factor.
     """
-    made = [walk.frame.activations[name] for name in rows]
-    deltas = [np.full(len(row), np.nan) if name == "input" else opened.delta_sums[name]
-              for name, row in zip(rows, made, strict=True)]  # fmt: skip
+    made = [np.asarray(walk.frame.activations.get(name, walk.subject.target), np.float64) for name in rows]
+    deltas = [opened.delta_sums.get(name, np.full(np.size(row), np.nan)) for name, row in zip(rows, made, strict=True)]
     values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
     back = micro_step.backward_factors
     with np.errstate(all="ignore"):
@@ -179,7 +184,7 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
 
 
 def _plan(
-    steps: Sequence[MicroStepView], opened: Opened, stages: Sequence[Stage], cubes: set[str], rows: set[str]
+    steps: Sequence[MicroStepView], opened: Opened, stages: Sequence[Stage], cubes: set[str], rows: Mapping[str, int]
 ) -> dict[str, Any]:
     spans = opened.phases()
     return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
@@ -194,7 +199,7 @@ def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
     return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
 
 
-def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str], rows: set[str]) -> list[Any]:
+def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str], rows: Mapping[str, int]) -> list[Any]:
     """Return what a micro-step lights, as runs of indices.
 
     These are: lit weights, weights in the colour range, weights with a gradient, weights of the micro-step; known
@@ -202,10 +207,9 @@ def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str], rows: 
     """
     numbers = step.frame.state.get(step.quantity)
     lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
-    names = [name for name in ("input", *(stage.name for stage in stages)) if name in rows]
-    reached = [step.reached[name] for name in names]
-    come = [~np.isnan(step.deltas[name]) if name in step.deltas else np.zeros(len(step.reached[name]), bool)
-            for name in names]  # fmt: skip
+    none = {name: np.zeros(length, bool) for name, length in rows.items()}
+    reached = [step.reached.get(name, none[name]) for name in rows]
+    come = [~np.isnan(step.deltas[name]) if name in step.deltas else none[name] for name in rows]
     known = (np.concatenate([np.zeros(0, bool), *some]) for some in (reached, come))
     every = (lit, ~np.isnan(step.range_values), step.frame.computed, *known)
     runs = [_runs(np.flatnonzero(some)) for some in every]

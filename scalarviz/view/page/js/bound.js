@@ -17,6 +17,7 @@ const MADE = {
   tick: (value) => shortText(value, true),
   "small tick": (value) => exponentText(value, 1, true),
   decade: (value) => exponentText(value).replace("1.0e", "1e"),
+  ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((digits) => [`${digits} decimals`, (value) => numberText(value, digits, true)])),
   "range \u00b1": (most) => (most ? `\u00b1${shortText(most)}` : "all 0"),
   "range \u2264\u2009": (most) => (most ? `\u2264\u2009${shortText(most)}` : "all 0"),
 };
@@ -31,21 +32,24 @@ function figure(value, form, signed) {
 
 /** The numbers of one frame as a list shows them. */
 export class Moment {
-  /** `colourOf` returns the colour of a cube by plate and element; `frame.stepOf` the step of a recorded panel. */
+  /**
+   * `colourOf` returns the colour of a cube by plate and element; `frame.stepOf` the step of a recorded panel.
+   * `frame.written` has numbers of texts by name that no cube shows.
+   */
   constructor(shown, frame, colourOf) {
     Object.assign(this, { shown, frame, colourOf });
   }
 
   // Return a number and its largest error; undefined if it is unknown.
   #numberOf(name, index, form) {
-    const { shown, frame } = this, { document, quantity } = shown;
+    const { shown, frame } = this, { quantity } = shown;
     if (form.startsWith("range")) return [shown.extents[name], 0];
-    if (name === "tick") return [Math.sign(index) * shown.range.high * 10 ** (1 - Math.abs(index)) || 0, 0];
+    if (name === "tick") return [Math.sign(index) * shown.legend.range.high * 10 ** (1 - Math.abs(index)) || 0, 0];
     if (name === "step") return [frame.step, 0];
     if (name === "run loss") return [frame.loss, 0];
     if (name === "rate") return [frame.lr, 0];
     if (name === "loss") return [frame.sample_loss ?? undefined, 0];
-    if (name === "target") return [document.target?.[index] ?? NaN, 0];
+    if (name === "target") return [this.rowOf(name)?.[index] ?? NaN, 0];
     if (name.startsWith("step of ")) return [frame.stepOf?.(name.slice(8)), 0];
     if (name === quantity.name) return [shown.numbers[index], errorOf(frame, name, index)];
     const row = this.rowOf(name), plate = this.#plateOf(name, index);
@@ -53,12 +57,12 @@ export class Moment {
   }
 
   rowOf(name) {
-    return name === "target" ? this.shown.document.target : this.shown.rowOf(this.frame, name);
+    return this.frame.written?.[name] ?? (name === "target" ? this.shown.document.target : this.shown.rowOf(this.frame, name));
   }
 
   #plateOf(name, index) {
     const { plates } = this.shown.document, row = plates.find((one) => one.kind === "activation" && one.name === name);
-    return row ?? (name === this.shown.quantity.name ? plates.find((one) => one.start >= 0 && index >= one.start && index < one.start + one.size) : undefined);
+    return row ?? ([this.shown.quantity.name, "weight"].includes(name) ? plates.find((one) => one.start >= 0 && index >= one.start && index < one.start + one.size) : undefined);
   }
 
   /** Return the text of a number after its words; only the words if it is unknown, or if there is no room. */
@@ -89,8 +93,8 @@ export class Moment {
 
   /** Return the places of the known weights on the scale of the legend, 0 to 1. */
   get marks() {
-    const { numbers, flags, spans, range } = this.shown;
-    return spans.flatMap(([first, end]) => [...numbers.subarray(first, end)].filter((value, k) => Number.isFinite(value) && !(flags[first + k] & MARK_BITS.missing)))
+    const { legend: { numbers, flags, range }, spans } = this.shown;
+    return spans.flatMap(([first, end]) => [...numbers.subarray(first, end)].filter((value, k) => Number.isFinite(value) && !(flags?.[first + k] & MARK_BITS.missing)))
       .map((value) => Math.min(Math.max(unitOf(range, value), 0), 1));
   }
 }

@@ -28,8 +28,8 @@ function madeInk(theme, name, known) {
   const [map, place] = said.split("@");
   if (!place) return theme[said];
   if (!known.has(`map ${map}`)) known.set(`map ${map}`, entriesOf({ stops: theme.maps[map] }));
-  const [step, light = 1] = place.split("*").map(Number), table = known.get(`map ${map}`);
-  return hexOf([0, 1, 2].map((k) => (light * table[3 * step + k]) / 255));
+  const table = known.get(`map ${map}`);
+  return hexOf([0, 1, 2].map((k) => table[3 * place + k] / 255));
 }
 
 function luminanceOf(colour) {

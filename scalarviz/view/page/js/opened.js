@@ -123,7 +123,8 @@ export class OpenedPage extends Page {
   }
 
   shown() {
-    return this.walk ? this.walk.shownAt(this.at, this.player.document, this.shape) : super.shown();
+    const shown = super.shown();
+    return this.walk ? { stepOf: shown.stepOf, ...this.walk.shownAt(this.at, this.player.document, this.shape) } : shown;
   }
 
   /** Show a micro-step, by its number from 1. */

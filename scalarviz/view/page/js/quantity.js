@@ -1,6 +1,6 @@
 // The numbers that the cubes show, their marks, and their range: computed once for cubes, printed numbers and legend.
 
-import { extentOf, rangeOf, weightReach } from "./ranges.js";
+import { extentOf, rangeOf, weightRange, weightReach } from "./ranges.js";
 
 /** Bits of a mark, as in the window's atlas. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32, apart: 64 };
@@ -57,6 +57,9 @@ export class Shown {
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // numbers that determine the ranges
     const reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
     this.range = rangeOf(quantity, extentOf(this.whole, this.spans, reach, this.inside));
+    const { weight } = frame.texels, dark = this.inside && this.unknown;
+    /** Range, numbers and marks of the legend: if all cubes of an opened step are dark, those of their weights. */
+    this.legend = dark ? { range: weightRange(weight, this.document.parameters), numbers: weight } : { range: this.range, numbers: this.numbers, flags: this.flags };
     this.#rescale(quantity);
     this.activation = frame.rowRange ?? this.#activationRange(frame);
     this.ranges = this.document.plates.map((plate) => {

@@ -56,6 +56,12 @@ export function weightReach(values, spans = [[0, values.length]]) {
   return sorted.length ? FAR * sorted[Math.floor(SHARE * (sorted.length - 1))] : Infinity;
 }
 
+/** Return the range of weights that are shown in place of other numbers. */
+export function weightRange(weights, count) {
+  const every = [[0, count]];
+  return symmetricRange(extentOf(weights, every, weightReach(weights, every)));
+}
+
 /** V = min(max|x|, 3 rms), or `whole` max|x|, over the finite values up to `most` in parts [first, end); 1 without any but zeros. */
 export function extentOf(values, spans = [[0, values.length]], most = Infinity, whole = false) {
   let [top, count] = [0, 0];

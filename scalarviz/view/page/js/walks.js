@@ -3,7 +3,7 @@
 
 import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
-import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightReach } from "./ranges.js";
+import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightRange } from "./ranges.js";
 import { splicedList } from "./lists.js";
 import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
 
@@ -51,6 +51,8 @@ export class RecordedWalk {
     this.numbers = { gradient, product: times(forward), "passed on": times(backward), change };
     this.rows = this.#rowsOf(numbers.subarray(4 * parameters, 4 * parameters + width));
     this.deltas = numbers.subarray(4 * parameters + width);
+    const deltas = [...this.#rowsOf(this.deltas)].map(([name, row]) => [`\u03b4 of ${name}`, row]);
+    this.written = Object.assign(Object.create(null), Object.fromEntries([...this.rows, ...deltas]));
   }
 
   #rowsOf(numbers) {
@@ -118,7 +120,9 @@ export class RecordedWalk {
       weight.set(this.rows.get(name), texel);
       for (let k = 0; k < size; k++) flags[texel + k] = reached[name][k] ? 0 : MARK_BITS.missing;
     }
+    const loss = phase >= PHASE.loss ? Number(told.loss) : NaN;
     return {
+      step: told.step, loss, sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
       texels: { weight, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)) }, flags, reached, rise, lit: { [quantity]: lit }, list: this.listAt(at, shape), past: told.frame < run.frames - 1,
       deltasOf: name => deltas.get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, deltas),
     };
@@ -135,8 +139,8 @@ function rangeOfDeltas({ quantity, unknown, range }, rows) {
 function darkOf({ document, look, shown, tables }, weight, half, deltas) {
   const { parameters, plates, colours, themes } = document, tray = rgbOf(themes[look].tray).map(part => 255 * part), found = new Map();
   const dim = (table, range, x) => colourAt(table, unitOf(range, x) || 0).map((byte, k) => Math.round(HALF * byte + (1 - HALF) * tray[k]));
-  const waits = texel => (shown.flags[texel] & MARK_BITS.missing) !== 0, table = tableOf(mapIn(document, "weight", look), colours), every = [[0, parameters]];
-  const range = symmetricRange(extentOf(weight, every, weightReach(weight, every))), wide = rangeOfDeltas(shown, deltas), other = tableOf(mapIn(document, "gradient", look), colours);
+  const waits = texel => (shown.flags[texel] & MARK_BITS.missing) !== 0, table = tableOf(mapIn(document, "weight", look), colours);
+  const range = weightRange(weight, parameters), wide = rangeOfDeltas(shown, deltas), other = tableOf(mapIn(document, "gradient", look), colours);
   for (let k = 0; k < parameters; k++) if (waits(k)) found.set(k, dim(table, range, weight[k]));
   plates.forEach(({ kind, name, texel, size }, index) => {
     const own = size > SECOND ? deltas.get(name) : null; // no room for a second line
