@@ -11,6 +11,7 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from io import BytesIO
 from typing import Any, TypeVar
 
@@ -270,6 +271,7 @@ def stored(records: object) -> bytes:
     return zlib.compress(json.dumps(records, separators=(",", ":")).encode("ascii"), 9)
 
 
+@lru_cache(maxsize=4)  # several pictures of one moment show the same panels
 def checked(data: bytes) -> list[Record]:
     """Return the list of `stored` bytes, which begins with its box; empty if it is invalid."""
     try:

@@ -174,8 +174,8 @@ def films(pictures: Sequence[PanelPicture], others: Sequence[PanelPicture]) -> l
             every[one.panel].append((one, records))
     looks, found = {(one.panel, one.step): one for one in others}, list[dict[str, Any]]()
     for name, some in ((name, some) for name, some in every.items() if some):
-        other = [looks.get((name, one.step), one) for one, _ in some]
-        there = [records_of(one.image, (one.width, one.height)) for one in other]
+        other = [looks.get((name, one.step)) for one, _ in some]
+        there = [[] if one is None else records_of(one.image, (one.width, one.height)) for one in other]
         lists, colours = colours_apart([records for _, records in some])
         found.append({
             "name": name, "steps": [one.step for one, _ in some],
