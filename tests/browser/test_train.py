@@ -10,7 +10,6 @@ import pytest
 import scalarviz as sv
 from kit.runs import far
 from scalarviz import nn, optim
-
 from scalarviz.run.source import Moment
 from scalarviz.view.shown.subject import subject_of
 

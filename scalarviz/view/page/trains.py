@@ -33,7 +33,7 @@ class Trains(NamedTuple):
 
 
 def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot]) -> Trains:
-    """Return what a browser needs to go on from the last frame of the source's branch; it paints the `slots` of panels."""
+    """Return what a browser needs to go on from the last frame of the branch; it paints the `slots` of panels."""
     record = source.record
     try:
         rule, rates = training_at(record, len(record) - 1)

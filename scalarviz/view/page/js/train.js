@@ -45,7 +45,7 @@ async function engineOf(take) {
 
 export class TrainOn {
   constructor(page) {
-    Object.assign(this, { page, engine: null, training: false, waiting: false, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
+    Object.assign(this, { page, engine: null, training: false, waiting: false, turn: 0, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
     this.run.trained = []; // losses of the computed steps, as they were trained
     this.told = JSON.parse(part("training").textContent);
     const { actions } = page, { toggle_run: run, step } = actions;
@@ -105,22 +105,25 @@ export class TrainOn {
     requestAnimationFrame(() => this.tick());
   }
 
+  async prepare() {
+    this.engine ??= await engineOf(data => "loss" in data && this.take(data));
+    this.engine.ask({ begin: await readTraining() });
+  }
+
   /** Ask the engine for steps, or for as many as it does in a while. */
   async begin(count, milliseconds = this.engine?.beside ? 4 * FRAME_MS : FRAME_MS) {
     if (this.waiting) return;
     this.waiting = true;
     this.due = 0;
-    if (!this.engine) {
-      this.engine = await engineOf(data => "loss" in data && this.take(data));
-      this.engine.ask({ begin: await readTraining() });
-    }
-    this.engine.ask({ count, milliseconds, rates: this.rates });
+    await (this.ready ??= this.prepare());
+    this.engine.ask({ count, milliseconds, rates: this.rates, turn: this.turn });
   }
 
   /** Add a frame that the engine computed, and go there. */
-  take({ step, trained, loss, weight, gradient, update, rows, painted }) {
+  take({ turn, step, trained, loss, weight, gradient, update, rows, painted }) {
     const { page, run } = this, found = Object.create(null);
     this.waiting = false;
+    if (turn !== this.turn) return; // it began again meanwhile
     let at = 0;
     for (const [name, size] of this.told.rows) found[name] = rows.subarray(at, (at += size));
     found.input = Float32Array.from(this.told.probe.slice(0, this.told.inputs));
@@ -178,7 +181,7 @@ export class TrainOn {
   }
 
   /** Forget all computed frames: training starts where the recording ends. */
-  async restart() {
+  restart() {
     const { page, run } = this;
     this.pause();
     run.frames = this.recorded;
@@ -189,7 +192,8 @@ export class TrainOn {
     page.bar.take(run);
     page.go(run.frames - 1);
     this.show();
-    this.engine?.ask({ begin: await readTraining() });
+    this.ready = null;
+    this.turn += 1;
   }
 }
 

@@ -14,13 +14,13 @@ class PageTraining {
   }
 
   /** Do at most `count` steps in about `milliseconds`; return the last step's numbers. */
-  steps({ count, milliseconds, rates }) {
+  steps({ count, milliseconds, rates, turn }) {
     const { engine, before } = this, losses = [], begun = performance.now();
     do {
       before.set(engine.theta);
       losses.push(engine.step(rates));
     } while (losses.length < count && Number.isFinite(losses.at(-1)) && performance.now() - begun < milliseconds);
-    return { step: engine.steps, trained: losses.at(-1), loss: engine.lossNow(this.whole), ...this.numbers() };
+    return { turn, step: engine.steps, trained: losses.at(-1), loss: engine.lossNow(this.whole), ...this.numbers() };
   }
 
   numbers() {
