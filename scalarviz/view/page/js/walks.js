@@ -122,7 +122,7 @@ export class RecordedWalk {
     }
     const loss = phase >= PHASE.loss ? Number(told.loss) : NaN;
     return {
-      step: told.step, loss, sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
+      step: told.step, loss, lr: base.lr, sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
       texels: { weight, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)) }, flags, reached, rise, lit: { [quantity]: lit }, list: this.listAt(at, shape), past: told.frame < run.frames - 1,
       deltasOf: name => deltas.get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, deltas),
     };
