@@ -31,7 +31,7 @@ from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .interaction import Interaction, plate_of
-from .micro.captions import caption_at_rest
+from .micro.captions import caption_at_rest, has_target
 from .notes.scenery import Scenery, Small, cubes_box, least_width, window_of
 from .panels.drawer import Setting, changed_by_hand, newest_beyond, time_jumped
 from .panels.pace import TextPace
@@ -49,6 +49,8 @@ from .step_drawing import StepDrawing
 
 _BESIDE = 0.7
 """Share of the wanted room left of the cubes; an arrangement without turns has a margin of its own there."""
+_SINGLE, _STAGED = 0.5, 234.0
+"""Least heights of a scene in a standing picture: of a single layer, as a share of its width; below another panel."""
 
 
 class Workbench:
@@ -303,6 +305,11 @@ class Workbench:
         self.layer_names = layers_of(whole)
         self.layout = whole if self.step_drawing.micro_step is not None else self.apart.apply_to(whole)
 
+    @property
+    def _speaks(self) -> bool:
+        """True if a sentence about the sample's output, or for a presenter the purpose, is below the legend."""
+        return (self.captioned and has_target(self.subject)) or self.theme.presenter
+
     def _lay_panels(self) -> None:
         """Compute the places of everything but the cubes."""
         if self._staged is not None:
@@ -314,24 +321,27 @@ class Workbench:
         panels = shown and "panels" not in self.left_out
         timed = opened or self.timed or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
-        asked, staged = self.side.shared.shows_all, any(panel.place == "above" for panel in self.subject.panels)
+        above = [d for d in self.side.drawers.values() if d.panel.place == "above"]
+        asked, staged = self.side.shared.shows_all, bool(above)
         cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * (opened and staged))
+        lifts = any(drawer.least_across <= self._output[0] for drawer in above)
+        upright = max(_STAGED * lifts, _SINGLE * least_width(self.subject))
         for at_end in (panels and not asked and not self.controls.open, False):
             self.side.put_at_end(there=at_end)
             wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
             wanted = [*self.step_drawing.wanted_panels, *wanted]
             self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown, keys=lined,
-                                  time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
-                                  rail=opened, cubes=cubes)  # fmt: skip
+                                  time=timed, replayed=source.recorded, spread=self.spread, presenter=hall, rail=opened,
+                                  words=opened or hands or self._speaks, cubes=cubes, upright=upright)  # fmt: skip
             if self.side.ending(self.places.scene[2]):
                 break
         if self._narrow:
             self.places = narrowed(self.places)
-        above = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)
+        below = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)
         if self.compared is not None:
             self.places = self.compared.place(self.places, shown)
-        elif above is not None:
-            self.places = replace(self.places, scene=above)
+        elif below is not None:
+            self.places = replace(self.places, scene=below)
 
     def place_side(self) -> None:
         """Place the panels that the inspector does not cover."""

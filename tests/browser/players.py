@@ -112,7 +112,7 @@ class Pages:
         self.frame, self.quantities = frame, quantities
         self.bench.update(frame)
         told = sent(frame, self.document, quantities)
-        told |= {"loss": self.subject.loss(frame), "sample_loss": self.subject.probe_loss(frame),
+        told |= {"loss": self.subject.loss(frame), "lr": frame.lr, "sample_loss": self.subject.probe_loss(frame),
                  "past": newest_beyond(frame) > 0, "list": flat(self.lists)} | more  # fmt: skip
         self.page.evaluate("(frame) => player.show(received(frame))", told)
 

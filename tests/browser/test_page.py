@@ -238,6 +238,15 @@ def test_a_telephone_has_all_of_it(browse, file):
     page = opened(browse(viewport={"width": 390, "height": 844}, has_touch=True), file)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.evaluate("scalarviz.shape") == 1
+    sizes = page.evaluate("""() => {
+        const { context } = scalarviz.player.overlay.ink, found = [];
+        context.fillText = () => found.push(parseFloat(context.font.split(" ")[1]) * context.getTransform().a / devicePixelRatio);
+        scalarviz.player.draw();
+        delete context.fillText;
+        return found;
+    }""")  # also those of panels that are smaller than in the file
+    assert len(sizes) > 20
+    assert min(sizes) >= 12.99
     bar = page.locator("#bar").bounding_box()
     page.touchscreen.tap(bar["x"] + 28, bar["y"] + 30)
     assert int(page.locator("#bar").get_attribute("aria-valuenow")) < 30

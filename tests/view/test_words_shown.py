@@ -22,9 +22,7 @@ from scalarviz.run.opened.micro import PHASES
 from scalarviz.run.panels import GraphPanel, LossCurve, Made, Table, TrainingLoop
 from scalarviz.run.questions.diagnosis import layer_rows
 from scalarviz.view.drawing import GraphView
-from scalarviz.view.ink.boxes import (
-    LABEL,
-)
+from scalarviz.view.ink.boxes import LABEL, MARGIN
 from scalarviz.view.ink.sketch import TextItem, meet
 from scalarviz.view.ink.text import chip_text, delta_text, short
 from scalarviz.view.ink.theme import DARK, LIGHT, presenting
@@ -295,6 +293,33 @@ def test_a_telephone_shows_all_that_a_step_needs_on_one_screen(name, size, keys)
         if flow is not None and step.phase > LOSS:
             deltas = next(iter(step.deltas.values()))
             assert all(f"δ {delta_text(float(delta))}" in said for delta in deltas if delta == delta)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("size", [(390, 784), (390, 844), (1080, 1920)])
+@pytest.mark.parametrize("name", KEPT)
+def test_a_panel_of_a_file_is_readable_in_a_standing_picture_and_as_large_as_it_can_be(name, size, tmp_path):
+    """Its texts keep their size while it shrinks; it has the whole width, or all the height that the cubes spare."""
+    scene = make_scene(name)
+    with sv.Recording(scene, panels=True, path=tmp_path / "panels.svz"):
+        scene.run.step(3)
+    bench = bench_of(sv.load_recording(tmp_path / "panels.svz"), size)
+    bench.timed = True
+    bench.lay_out()
+    bench.update(bench.subject.frame())
+    (width, height), panels = bench.places.size, bench.places.panels.values()
+    assert panels
+    written = [item for part in bench.side.column.names for item in texts(bench.side.drawn(part)) if item.text.strip()]
+    assert written
+    assert min(item.size for item in written) * bench.scale >= 13
+    boxes = [box_of(item) for item in written]
+    assert all(min(left, top, width - right, height - bottom) >= 0 for left, top, right, bottom in boxes)
+    assert not [pair for pair in combinations(boxes, 2) if overlap(*pair, 0.5)]
+    fills = max(x + wide for x, _, wide, _ in panels) - min(box[0] for box in panels) >= width - 2 * MARGIN - 1
+    assert fills
+    drawn = [sketch.copied[1] for part in bench.side.column.names for sketch in bench.side.drawn(part) if sketch.copied]
+    across = max(box[0] + box[2] for box in drawn) - min(box[0] for box in drawn)
+    assert across >= 0.9 * (width - 2 * MARGIN) or bench.places.scene[3] <= max(240, 0.27 * height)
 
 
 def test_a_hall_has_the_target_and_the_line_of_keys_too_and_r_on_a_run_that_stands_lets_it_stand():

@@ -49,10 +49,9 @@ _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SMALL_COLUMN_FROM = 450  # least logical height of a picture with all panels small beside the cubes
 _FULL_COLUMN_FROM = 700  # that of one with others below the scene's main panel
 _SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter: below, sums and outputs matter more
-_SPACE = 24  # pixels between panels one above the other
-_SCENES, _SCENE_WIDE = ((240, 0.36), (220, 0.25)), 0.6
-"""Least height of the scene above panels that grow, and of one above others, in pixels and as a share of the height;
-a share of the width is enough."""
+_SPACE, _BETWEEN = 24, 16  # pixels between panels one above the other, and side by side
+_SCENE, _SCENE_WIDE = (200, 0.25), 0.55
+"""Least height of the scene above panels, in pixels and as a share of the height; a share of the width is enough."""
 _BESIDE_LEAST = 260  # least width of a panel beside others in a block
 _ROOMY = 1.5**0.5  # how much more room than the grid a large picture has, in each direction
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # least logical width of a picture with a column
@@ -69,6 +68,8 @@ class WantedPanel:
     first: bool = False  # kept before all others; in a narrow picture it is beside them
     wide: bool = False  # read from left to right: small beside the cubes it gets half of the picture's width
     least: float = 0.0  # least readable height in pixels; 0: its height
+    aspect: float = 0.0  # width / height of a picture that is scaled as a whole; 0: it fills its box
+    narrowest: float = 0.0  # least width of such a picture
 
     @property
     def grows(self) -> bool:
@@ -79,6 +80,15 @@ class WantedPanel:
     def rank(self) -> tuple[int, bool, int]:
         """The order in which panels are kept when room is short: the scene's main panel, then `first`, then `worth`."""
         return self.worth if self.worth >= ABOUT else 0, self.first, self.worth
+
+    def high_in(self, width: float) -> float:
+        """The height that the panel can use in a box of this width."""
+        return self.height + (width - COLUMN) / self.aspect if self.aspect else max(self.height, min(self.most, width))
+
+    @property
+    def lowest(self) -> float:
+        """Its least height."""
+        return self.high_in(self.narrowest) if self.aspect else self.least or self.height
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +129,16 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
 
 def arrange(
     size: tuple[int, int], wanted: Sequence[WantedPanel] = (), *, hud: bool = True, strip: bool = True,
-    keys: bool = False,
-    time: bool = False, replayed: bool = False, spread: bool = False, presenter: bool = False, rail: bool = False,
-    cubes: float = 0.0,
+    keys: bool = False, time: bool = False, replayed: bool = False, spread: bool = False, presenter: bool = False,
+    rail: bool = False, words: bool = True, cubes: float = 0.0, upright: float = 0.0,
 ) -> Places:  # fmt: skip
     """Return the boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     The time bar is the main control of what is `replayed`: in a low picture it replaces the line of keys. `spread`: a
     panel uses the strip, so legends move to the foot of the column, if there is one; the time bar is then a `rail`, as
     it is when asked for. For a `presenter` everything is larger, and the HUD has one line. Nothing is placed beside the
-    `cubes` if that would leave them less than this width.
+    `cubes` if that would leave them less than this width. A standing picture has room for `words` below the legends,
+    and its cubes keep the height `upright`.
     """
     wide, high = size
     zoom, least = (PRESENTER, _COLUMN_FROM_PRESENTER) if presenter else (1.0, _COLUMN_FROM)
@@ -144,8 +154,9 @@ def arrange(
     aside = width >= _ASIDE_FROM[0] and height >= _ASIDE_FROM[1] and (not wanted or any(w.worth for w in wanted))
     low = height < _LOW and not spread and aside
     short = presenter or low
-    top = (ONE_LINE if short else HUD) if hud else MARGIN
-    wishes = {BELOW: 0.45 * standing, SPREAD: 0.6 * spread, LOW_STRIP: 0.5 * (low and rail)}  # share left to the cubes
+    top = (ONE_LINE if short else HUD - 8 * standing) if hud else MARGIN
+    # shares left to the cubes
+    wishes = {BELOW: 0.45 * (standing and words), SPREAD: 0.6 * spread, LOW_STRIP: 0.5 * (low and rail)}
     rest = height - top - 8 - MARGIN
     strip_high = next((high for high, share in wishes.items() if share and rest - high >= share * height), STRIP)
     strip = strip and rest - strip_high >= (0.45 if presenter else 0.3) * height
@@ -160,9 +171,10 @@ def arrange(
     bar = min(bar, RAIL) if spread or rail or standing else bar
     edge, left, right, bottom, asked = width, 0.0, width, float(height - MARGIN), dict[str, Box]()
     if standing:
-        bottom -= (bar + _SPACE if bar else 0) + (KEYS / 2 if keys else 0)
-        end, panels = bottom, _block(wanted, width, height, bottom, bottom - top - below - 8)
-        bottom = min((box[1] - GAP for box in panels.values()), default=bottom)
+        bottom -= KEYS / 2 if keys else 0
+        bottom -= bar + (_SPACE if keys else _BETWEEN / 2) if bar else 0  # a page has its buttons below
+        end, panels = bottom, _block(wanted, width, height, bottom, bottom - top - below - 8, upright)
+        bottom = min((box[1] - _BETWEEN for box in panels.values()), default=bottom)
     elif column:
         below += bar + 2 if bar else 0  # the line of keys moves nearer to it
         edge, foot = width - MARGIN - own, LEGENDS + _SPACE if spread else 0.0
@@ -261,25 +273,18 @@ def _column(box: Box, wanted: Sequence[WantedPanel]) -> dict[str, Box]:
     return stacked(fitting_panels(wanted, box[3], _SPACE), box, _SPACE)
 
 
-def _block(wanted: Sequence[WantedPanel], width: float, height: float, bottom: float, room: float) -> dict[str, Box]:
+def _block(
+    wanted: Sequence[WantedPanel], width: float, height: float, bottom: float, room: float, least: float
+) -> dict[str, Box]:
     """Place panels above `bottom`: one above the other on the left, the `first` one beside them.
 
-    The scene above keeps enough of the `room`. A narrow picture has the panel of most worth, and others if they fit
-    below it.
+    The scene above keeps enough of the `room`, the `least` or more.
     """
-    easy, most = (room - GAP - max(least, min(share * height, _SCENE_WIDE * width)) for least, share in _SCENES)
+    usual, share = _SCENE
+    most = room - _BETWEEN - max(usual, least, min(share * height, _SCENE_WIDE * width))
     across, own = width - 2 * MARGIN, 0.0
     if across < _BESIDE_LEAST + COLUMN + GAP:
-        one = max(wanted, key=lambda w: w.worth, default=None)
-        if one is None or most < (one.least or one.height):
-            return {}
-        high = max(one.least or one.height, min(max(one.height, one.most), across, easy))
-        rest = fitting_panels([w for w in wanted if w is not one], most - high - _SPACE, _SPACE)
-        panels, top = dict[str, Box](), bottom - high - sum(w.height + _SPACE for w in rest)
-        for name, own in [(one.name, high), *((w.name, w.height) for w in rest)]:
-            panels[name] = (MARGIN, top, across, own)
-            top += own + _SPACE
-        return panels
+        return _narrow_block(wanted, across, bottom, most)
     beside = next((w for w in wanted if w.first), None)
     if beside is not None:
         across, own = across - _BESIDE_LEAST, beside.height + 16
@@ -292,6 +297,31 @@ def _block(wanted: Sequence[WantedPanel], width: float, height: float, bottom: f
     if beside is not None:
         x = MARGIN + (COLUMN + GAP if left else 0)
         panels[beside.name] = (x, bottom - own, width - MARGIN - x, own)
+    return panels
+
+
+def _narrow_block(wanted: Sequence[WantedPanel], across: float, bottom: float, most: float) -> dict[str, Box]:
+    """Place the panel of most worth, and others below it if they fit; or pictures of equal worth side by side."""
+    one = max(wanted, key=lambda w: w.worth, default=None)
+    if one is None:
+        return {}
+    row = [w for w in wanted if w.aspect and w.worth == one.worth]
+    each = (across - _BETWEEN * (len(row) - 1)) / max(sum(w.aspect for w in row), 1.0)  # the height of all pictures
+    high = max((w.high_in(each * w.aspect) for w in row), default=0.0)
+    if len(row) > 1 and high <= most and all(each * w.aspect >= w.narrowest for w in row):
+        x, panels = float(MARGIN), dict[str, Box]()
+        for w in row:
+            panels[w.name] = (x, bottom - high, each * w.aspect, high)
+            x += each * w.aspect + _BETWEEN
+        return panels
+    if most < one.lowest:
+        return {}
+    high = min(one.high_in(across), most)
+    rest = fitting_panels([w for w in wanted if w is not one], most - high - _SPACE, _SPACE)
+    panels, top = dict[str, Box](), bottom - high - sum(w.height + _SPACE for w in rest)
+    for name, own in [(one.name, high), *((w.name, w.height) for w in rest)]:
+        panels[name] = (MARGIN, top, across, own)
+        top += own + _SPACE
     return panels
 
 

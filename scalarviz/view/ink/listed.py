@@ -11,6 +11,7 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
 from typing import Any, TypeVar
@@ -18,7 +19,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, rgba
+from .boxes import LABEL
+from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, meet, rgba
+from .text import CAP_HEIGHT, measure
 from .theme import OF_A_THEME as MAPS
 from .theme import STEPS, Theme, chip_colour, hexed, name_of, resolved, rgb
 
@@ -31,6 +34,8 @@ OF_A_THEME = (
 """Names of the theme's colours in the browser, without those of the maps."""
 SMOOTH, QUALITY = 4096, 80  # least pixels of a picture for lossy encoding, and its quality
 KEPT, KEPT_RECORDS = 64, 2_000  # most cached addresses, and records of texts and boxes
+_BEYOND = 12.0  # pixels by which a text may reach beyond a small panel
+_FEW = 3  # words of a panel that can be very small
 CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
 
 
@@ -320,12 +325,43 @@ def sketches_of(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch
         return None
 
 
+def legible(records: Sequence[Record], scale: float) -> list[Record]:
+    """Return a panel's records for a smaller scale: texts keep their size, inside the panel, up to `LABEL` pixels.
+
+    A text without room beside titles and those before it is left out; `js/list.js` has the same.
+    """
+    (_, left, _, wide, _), placed, taken = records[0], dict[int, Record](), list[Box]()
+    texts, beyond = [k for k, record in enumerate(records) if record[0] == "text"], _BEYOND / scale
+    for k in sorted(texts, key=lambda k: not records[k][6]):  # titles first
+        _, x, y, words, size, colour, bold, anchor = records[k]
+        own = max(size, min(size, LABEL) / scale)
+        across = measure(words, own, bool(bold))
+        x -= across * ("left", "middle", "right").index(anchor) / 2
+        x = max(left - beyond, min(x, left + wide + beyond - across))
+        y += CAP_HEIGHT / 2 * (own - size)
+        box = x - 2, y - 0.75 * own, across + 4, 0.8 * own
+        if not any(meet(box, other) for other in taken):
+            taken.append(box)
+            placed[k] = ["text", x, y, words, own, colour, bold, "left"]
+    return [placed.get(k, record) for k, record in enumerate(records) if record[0] != "text" or k in placed]
+
+
+def least_scale(records: Sequence[Record]) -> float:
+    """Return the least scale at which at most one text of a panel has no room; one of many words is never tiny."""
+    few = sum(record[0] == "text" for record in records) <= _FEW
+    scales = ((0.4 if few else 0.6) + k / 20 for k in range(12))
+    with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # records that cannot be read
+        return next((scale for scale in scales if len(legible(records, scale)) >= len(records) - 1), 1.0)
+    return 1.0
+
+
 def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
     (_, left, top, wide, _), names, below, over = records[0], colours_of(theme), Sketch(), Sketch(over=True)
     parts = [below, over]
     scale, pixels = to[2] / wide, dict[str, NDArray[np.uint8]]()
 
     corner = to[0] - left * scale, to[1] - top * scale
+    records = legible(records, scale) if scale < 1 else records
 
     def placed(flat: Sequence[float], each: int = 2) -> NDArray[np.float64]:
         return np.asarray((np.reshape(flat, (-1, 2)) * scale + corner).reshape(-1, each))

@@ -54,13 +54,18 @@ def missed(subject: Subject, outputs: Floats, targets: Floats) -> Caption | None
     return None
 
 
+def has_target(subject: Subject) -> bool:
+    """Return whether it is known what the outputs of the sample that is drawn should be."""
+    known = subject.sample.target_values is not None or subject.sample.label is not None
+    return known and subject.target is not None and bool(subject.stages)
+
+
 def caption_at_rest(subject: Subject, frame: Frame) -> Caption:
     """Return what is wrong with the outputs of the sample that is drawn; an empty caption if its target is unknown."""
-    last, target = subject.stages[-1] if subject.stages else None, subject.target
-    made = None if last is None else frame.activations.get(last.name)
-    if made is None or target is None or (subject.sample.target_values is None and subject.sample.label is None):
+    made = frame.activations.get(subject.stages[-1].name) if has_target(subject) else None
+    if made is None:
         return Caption()
-    return missed(subject, np.asarray(made, np.float64), np.asarray(target, np.float64)) or Caption()
+    return missed(subject, np.asarray(made, np.float64), np.asarray(subject.target, np.float64)) or Caption()
 
 
 class Captions:

@@ -225,6 +225,8 @@ class Drawer(Generic[P]):
         Height above the cubes, and the least width of a scene for it.
     beside : (float, float) or None
         Width and height beside a stage; None: it cannot be there.
+    aspect, narrowest : float
+        Width / height, and least width, of a picture that is scaled as a whole; 0: the panel fills its box.
     frame : (float, float)
         Heights of the words above and below its picture; a tile shows only the picture.
     wide : bool
@@ -259,6 +261,7 @@ class Drawer(Generic[P]):
     height = 120.0
     most = 0.0
     least = 0.0
+    aspect, narrowest = 0.0, 0.0
     overlay: tuple[float, float] = (COLUMN, 0.0)
     above, least_across = 300.0, 0.0
     beside: tuple[float, float] | None = None

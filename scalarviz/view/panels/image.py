@@ -18,11 +18,11 @@ from ..graph.layout import Box as Node
 from ..graph.layout import Layout, item_words
 from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
-from ..ink.listed import records_of, sketches_of
+from ..ink.listed import least_scale, records_of, sketches_of
 from ..ink.sketch import OF_A_PANEL, Bound, Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
-from .drawer import Drawer, Headline, P, Point, SharedState, Slot, Tip, cut, ring_around, sentence, title_of
+from .drawer import Drawer, Headline, P, Point, SharedState, Slot, Tip, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # most pixels that the network paints in each direction
@@ -308,6 +308,9 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
         self.above, self.least_across = first.height + _LINE, READABLE * first.width
+        self.aspect = first.width / first.height
+        last = panel.pictures[-1]
+        self.narrowest = last.width * least_scale(records_of(last.image, (last.width, last.height))) - 2 * AIR
         self._read = Cached[list[Sketch] | None]()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
@@ -326,12 +329,11 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         for part in read:
             part.copied = self.panel.title, place
         title = self.panel.title
-        said = Bound(f"{OF_A_PANEL}{title}", form="count", before=f"{title} at step ")
+        words = next(one for one in (f"{title} at step ", "step ", "")
+                     if not one or measure(f"{one}{picture.step:,}", LABEL) <= width)  # fmt: skip
+        said = Bound(f"{OF_A_PANEL}{title}", form="count", before=words)
         ink, down = theme.text2 if picture.step != moment.step else theme.text3, y + place[3] - 2 * AIR + 16
-        if measure(said.text(picture.step), LABEL) <= width:
-            sketch.number(x, down, picture.step, said, LABEL, ink, bold=False, anchor="left")
-        else:
-            sketch.text(x, down, cut(said.text(picture.step), width), LABEL, ink)
+        sketch.number(x, down, picture.step, said, LABEL, ink, bold=False, anchor="left")
         return [*read, sketch]
 
 

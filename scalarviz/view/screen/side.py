@@ -480,7 +480,7 @@ class Column:
             height = max(height, d.within) if spread and inside and d.spread else height
             if (hall or (spread and inside and not d.within)) and d.most > height:  # shrink it rather than drop it
                 height = d.least or height
-            return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
+            return WantedPanel(name, height, d.most, worth, first, d.wide, d.least, d.aspect, d.narrowest)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.end]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))

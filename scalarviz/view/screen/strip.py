@@ -314,8 +314,8 @@ def written(subject: Subject, frame: Frame, width: float, height: float) -> tupl
 
 
 def legend_width(width: float) -> float:
-    """Return the width of the weights' legend in a strip of this width (logical pixels)."""
-    return min(LEGEND, max(_NOTED, 0.4 * width), width)
+    """Return the width of the weights' legend in a strip of this width (logical pixels): all where it stands alone."""
+    return min(LEGEND, max(_NOTED, 0.4 * width)) if width >= _NOTED + GAP + _PLAIN else width
 
 
 def room_beside(width: float) -> bool:

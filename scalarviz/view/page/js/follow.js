@@ -3,11 +3,11 @@
 
 import { slabCorners, worldOf } from "./boxes.js";
 import { cameraOf, dot3, project, rayAt } from "./camera.js";
+import { MIDDLE } from "./ink.js";
 import { pickCube } from "./picking.js";
 
 const POINTS = { lines: 1, strokes: 1, path: 1, polygon: 1, points: 1 }; // kinds whose points move one by one
 const LEAST_SLOPE = 0.05; // of a plane, below which it is seen from its edge
-const MIDDLE = 0.357; // from a baseline to half the height of a digit, as a share of the type size
 
 function middleOf([kind, x, y, ...said]) {
   if (kind === "text" || kind === "number") return [x, y - MIDDLE * (said[kind === "text" ? 1 : 0] ?? 0)];

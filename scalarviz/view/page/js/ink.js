@@ -24,6 +24,7 @@ export function putUnder(canvas, draw) {
   flat.globalCompositeOperation = "source-over";
 }
 
+export const MIDDLE = 0.357; // from a baseline to half the height of a digit, as a share of the type size
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 
 /** Return a new element with a class and a text; content of files is never read as HTML. */

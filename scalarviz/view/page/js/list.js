@@ -1,11 +1,14 @@
 // A display list of view/ink/listed.py, drawn on its own canvas.
 
+import { MIDDLE } from "./ink.js";
 import { inkOf } from "./inks.js";
 import { colourAt } from "./ranges.js";
 
 const pictures = new Map(); // images by address: equal ones are decoded once
 const MOST_PICTURES = 200;
 const BAR = "map "; // the address of a colour map
+const READABLE = 13; // pixels of the smallest type
+const BEYOND = 12; // pixels by which a text may reach beyond a small panel
 const ROUND = 900; // a box with at least this radius is a disc
 
 /** Draw one record with the colours of `ink`; `move` maps its points to their current places. */
@@ -110,13 +113,27 @@ const PAINTERS = {
     const [[, left, top, across], ...records] = ink.filmOf(name), { context } = ink, scale = wide / across;
     context.save();
     context.transform(scale, 0, 0, scale, x - scale * left, y - scale * top);
-    paintList(ink, records);
+    paintList(ink, scale < 1 ? legible(records, scale, [left, across], ink.measure) : records);
     context.restore();
   },
   text(ink, move, colour, x, y, text, size, own, bold, end) {
     ink.text(...move([x, y]), text, size, colour(own), { bold: Boolean(bold), end });
   },
 };
+
+// Return a panel's records for a smaller scale: texts keep their size, as in view/ink/listed.py.
+function legible(records, scale, [left, wide], measure) {
+  const taken = [], placed = new Map(), texts = records.filter(([kind]) => kind === "text");
+  for (const record of [...texts.filter((one) => one[6]), ...texts.filter((one) => !one[6])]) {
+    const [kind, x, y, words, size, own, bold, end] = record, now = Math.max(size, Math.min(size, READABLE) / scale), across = measure(words, now, Boolean(bold));
+    const start = Math.max(left - BEYOND / scale, Math.min(x - (across * ["left", "middle", "right"].indexOf(end)) / 2, left + wide + BEYOND / scale - across)), base = y + MIDDLE * (now - size);
+    const box = [start - 2, base - 0.75 * now, start + across + 2, base + 0.05 * now];
+    if (taken.some((other) => [0, 1].every((k) => box[k] < other[k + 2] && other[k] < box[k + 2]))) continue;
+    taken.push(box);
+    placed.set(record, [kind, start, base, words, now, own, bold, "left"]);
+  }
+  return records.filter((record) => record[0] !== "text" || placed.has(record)).map((record) => placed.get(record) ?? record);
+}
 
 // Draw a colour map from left to right.
 function paintBar(context, colour, [x, y, wide, high], name) {
