@@ -53,6 +53,7 @@ export class Ink {
     this.unknown = advances?.unknown;
     this.measure = this.measure.bind(this);
     this.context = null; // until the first drawing, when it is known what draws
+    this.films = new Map(); // painted panels by name
     this.theme = null;
   }
 

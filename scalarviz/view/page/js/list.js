@@ -1,6 +1,6 @@
 // A display list of view/ink/listed.py, drawn on its own canvas.
 
-import { MIDDLE } from "./ink.js";
+import { MIDDLE, flatContext } from "./ink.js";
 import { inkOf } from "./inks.js";
 import { colourAt } from "./ranges.js";
 
@@ -9,6 +9,7 @@ const MOST_PICTURES = 200;
 const BAR = "map "; // the address of a colour map
 const READABLE = 13; // pixels of the smallest type
 const BEYOND = 12; // pixels by which a text may reach beyond a small panel
+const FILM_AIR = 24; // pixels around a panel's picture that belong to it
 const ROUND = 900; // a box with at least this radius is a disc
 
 /** Draw one record with the colours of `ink`; `move` maps its points to their current places. */
@@ -108,18 +109,34 @@ const PAINTERS = {
       ink.path([[across, down], [across, down + high]], colour(own), width, { cap: "butt" });
     }
   },
-  // a panel's own list, which the page has
+  // a panel's own list, which the page has: painted once on a canvas of its own, since it changes more rarely
   film(ink, move, colour, x, y, wide, high, name) {
-    const [[, left, top, across], ...records] = ink.filmOf(name), { context } = ink, scale = wide / across;
+    const list = ink.filmOf(name), { context, theme } = ink, { a: ratio } = context.getTransform(), known = ink.films.get(name);
+    const [left, top, across, down] = [x - FILM_AIR, y - FILM_AIR, x + wide + FILM_AIR, y + high + FILM_AIR].map((side) => Math.round(side * ratio));
+    const wanted = [list, theme, ratio, left, top, across, down];
+    let film = known?.film;
+    if (!known?.wanted.every((one, k) => one === wanted[k])) {
+      film = Object.assign(document.createElement("canvas"), { width: Math.max(1, across - left), height: Math.max(1, down - top) });
+      paintFilm(ink, film, list, [ratio, left, top], [x, y, wide]);
+      if (picturesOf(list).every((picture) => picture.complete)) ink.films.set(name, { wanted, film });
+    }
     context.save();
-    context.transform(scale, 0, 0, scale, x - scale * left, y - scale * top);
-    paintList(ink, scale < 1 ? legible(records, scale, [left, across], ink.measure) : records);
+    context.resetTransform();
+    context.drawImage(film, left, top);
     context.restore();
   },
   text(ink, move, colour, x, y, text, size, own, bold, end) {
     ink.text(...move([x, y]), text, size, colour(own), { bold: Boolean(bold), end });
   },
 };
+
+function paintFilm(ink, film, [[, left, top, across], ...records], [ratio, aside, above], [x, y, wide]) {
+  const { context } = ink, scale = wide / across;
+  ink.context = flatContext(film);
+  ink.context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * (x - scale * left) - aside, ratio * (y - scale * top) - above);
+  paintList(ink, scale < 1 ? legible(records, scale, [left, across], ink.measure) : records);
+  ink.context = context;
+}
 
 // Return a panel's records for a smaller scale: texts keep their size, as in view/ink/listed.py.
 function legible(records, scale, [left, wide], measure) {
