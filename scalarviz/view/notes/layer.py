@@ -218,7 +218,11 @@ class FewFlow(Notes):
             self.numbers.append(number._replace(without="") if given else number)
             if first and not bare:
                 called = self._sample.called(last) if name == "output" else name
-                self.names.append(Name(called, x, y - rows.raised - rows.high / 2 - 10, anchor="middle"))
+                self._add(Name(called, x, y - rows.raised - rows.high / 2 - 10, anchor="middle"))
+
+    def _add(self, name: Name) -> None:
+        """Add a name if it is off those before it."""
+        self.names += [] if any(meet(name.box, other.box) for other in self.names) else [name]
 
     def _write_below(self, row: int, last: Stage) -> None:
         """Write output and target as colours, and the sample's own loss, below the last row, if they fit."""
@@ -260,8 +264,8 @@ class FewFlow(Notes):
         if bias is not None:
             x, y = self._project([back_edge(bias, 0)])[0].tolist()
             name = Name("bias", x, y - 10, CHANNEL, "middle", True)
-            there = y - 26 > top and self._free((x - 13, y - 20, 26, 10))
-            self.names += [name] if there and not any(meet(name.box, other.box) for other in self.names) else []
+            if y - 26 > top and self._free((x - 13, y - 20, 26, 10)):
+                self._add(name)
 
 
 def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats | None:
