@@ -68,7 +68,8 @@ export class Overlay {
     context.beginPath();
     context.rect(...document.scene);
     if (view.turned) context.clip();
-    for (const [record, move] of moved) if (move && record[0] !== "clip" && !this.#hides(record, move)) paint(ink, record, move);
+    const taken = [];
+    for (const [record, move] of moved) if (move && record[0] !== "clip" && !this.#hides(record, move) && this.#hasRoom(record, move, taken)) paint(ink, record, move);
     context.restore();
     context.save();
     for (const [record, move] of moved) if (!move) paint(ink, record, there);
@@ -77,6 +78,7 @@ export class Overlay {
 
   // Return whether the cube on which a text stands, or the patch below one, is turned away, or does not show its place.
   #hides(record, { cube, at }) {
+    if (!cube && ["number", "text"].includes(record[0])) return this.pick(at) !== null; // a name does not lie on cubes
     if (!cube || !(["number", "text"].includes(record[0]) || (record[0] === "rect" && record[5] === PATCH))) return false;
     const plate = this.document.plates[cube.plate], top = pointOf(plate, cube.element, [0, 0, plate.depth]), reach = this.#widthOf(record) / 2;
     return dot3(towardsEye(this.view.camera, top), plate.axes[2]) <= 0 || [0, -reach, reach].some((aside) => {
@@ -85,11 +87,21 @@ export class Overlay {
     });
   }
 
-  // Return the width of a record that stands around its place; of any other 0.
-  #widthOf([kind, , , ...said]) {
+  // Return whether a text is off those before it, and take its place.
+  #hasRoom(record, { at }, taken) {
+    if (!["number", "text"].includes(record[0])) return true;
+    const [, , , ...said] = record, [size, , , end] = record[0] === "text" ? said.slice(1) : said, wide = this.#widthOf(record, end);
+    const left = at[0] - ({ middle: 0.5, right: 1 }[end] ?? 0) * wide, box = [left, at[1] - size / 2, left + wide, at[1] + size / 2];
+    if (taken.some((other) => [0, 1].every((k) => box[k] < other[k + 2] && other[k] < box[k + 2]))) return false;
+    taken.push(box);
+    return true;
+  }
+
+  // Return the width of a record that stands at its place as wanted, usually around it; of any other 0.
+  #widthOf([kind, , , ...said], wanted = "middle") {
     if (kind === "rect") return said[0] - PATCH_AIR;
     const { measure, moment } = this.ink, [words, size, , bold, end] = kind === "text" ? said : ["", ...said];
-    if (end !== "middle") return 0;
+    if (end !== wanted) return 0;
     const wide = (text) => measure(text, size, Boolean(bold));
     return wide(kind === "text" ? words : moment.textOf(...said.slice(4), wide));
   }
