@@ -432,7 +432,7 @@ def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page,
     path = tmp_path / "both.html"
     path.write_text(html_of(memory, dark, others=light), encoding="utf-8")
     opened(page, path, "#frame=20")
-    assert "task, as recorded at step 100" in painted(page)
+    assert "task at step 100" in painted(page)
     looks = [0, 255]
     if page.evaluate("document.documentElement.dataset.theme") == "light":
         looks.reverse()
