@@ -97,7 +97,8 @@ def html_of(
     seen = films(pictures, others)
     slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
     trains = trains_of(source, with_panels, slots) if frames is None or shown[-1] == len(record) - 1 else Trains("")
-    lists.add_coming(last, "trained on in this page")
+    word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
+    lists.add_coming(last, "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)))
     source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)
