@@ -41,13 +41,14 @@ def compare(runs, steps=40, begun=2, **options):
 
 
 @pytest.mark.parametrize("dtype", NEAR)
-@pytest.mark.parametrize("unrolled", [None, False])
+@pytest.mark.parametrize("unrolled", [None, pytest.param(False, marks=pytest.mark.ci)])
 def test_every_network_goes_on(dtype, unrolled):
     networks = NETWORKS if dtype == "float64" else [name for name in NETWORKS if name != "batch norm"]
     runs = ((name, make_run(name, "mse", "adam", dtype=dtype, batch_size=5)) for name in networks)
     compare(runs, 40 if dtype == "float64" else 10, unrolled=unrolled)
 
 
+@pytest.mark.ci
 def test_every_rule_and_schedule_goes_on():
     rules = [*OPTIMISERS, "own", "groups"]
     compare(((rule, make_run("mlp", "mse", rule)) for rule in rules), 200)
