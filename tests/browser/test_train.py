@@ -90,7 +90,6 @@ def test_space_trains_at_the_end_and_pauses(browse, tmp_path):
     page.keyboard.press("Space")
     page.wait_for_function(GROWN, arg=12)
     page.keyboard.press("Space")
-    page.wait_for_function("() => !scalarviz.playing")
     page.wait_for_timeout(200)
     frames = page.evaluate("scalarviz.run.frames")
     page.wait_for_timeout(200)
@@ -117,6 +116,26 @@ def test_a_rate_that_is_too_high_stops_and_says_so(browse, tmp_path):
     page.get_by_role("button", name="start again").click()
     page.locator("#speed input").fill("0.01")
     assert np.isfinite(stepped(page)["loss"])
+
+
+def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_path):
+    made = scene("rgb")
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    page.evaluate("scalarviz.select(4)")
+    page.locator("#card input").fill("-3")
+    page.keyboard.press("Enter")
+    page.wait_for_function(GROWN, arg=6)
+    found = page.evaluate(LAST)
+    made.run.values[4] = -3.0
+    assert far(found["weight"][:12], made.run.values) < 1e-6
+    assert found["loss"] == pytest.approx(
+        Moment(made.run.frame(), subject_of(made).source).shown_loss(made.whole_loss), rel=1e-4
+    )
+    found = stepped(page, 5)
+    made.run.step(5)
+    assert far(found["weight"][:12], made.run.values) < 1e-5
+    page.keyboard.press("Home")
+    assert not page.locator("#card input").is_visible()
 
 
 def test_many_computed_frames_are_thinned(browse, tmp_path):

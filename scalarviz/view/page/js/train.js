@@ -60,6 +60,14 @@ export class TrainOn {
     this.again.title = "forget the steps that this page computed";
     this.again.addEventListener("click", () => this.restart());
     this.again.hidden = true;
+    this.value = part("card").querySelector(".words").appendChild(element("label", "", "set to ")).appendChild(element("input"));
+    Object.assign(this.value, { type: "number", step: "any", title: "give this weight another value, after the last step" });
+    this.value.addEventListener("change", () => this.change(page.card.texel, this.value.value));
+    const write = page.write.bind(page);
+    page.write = () => {
+      write();
+      this.value.parentElement.hidden = !(this.atEnd && page.card.texel < page.run.document.parameters);
+    };
   }
 
   /** Whether the page shows the last frame of the run that goes on. */
@@ -97,6 +105,7 @@ export class TrainOn {
 
   // Ask for the steps that are due at this speed.
   tick() {
+    if (this.training && !this.atEnd) this.pause(); // somebody looks at an earlier step
     if (!this.training) return;
     const now = performance.now();
     this.due = Math.min(this.due + (Math.min(now - this.clock, 250) * this.page.speed * this.told.every) / 1000, 1e6);
@@ -119,11 +128,23 @@ export class TrainOn {
     this.engine.ask({ count, milliseconds, rates: this.rates, turn: this.turn });
   }
 
-  /** Add a frame that the engine computed, and go there. */
+  /** Give a weight another value: one more frame at the same step. */
+  async change(index, text) {
+    if (text === "" || this.waiting) return;
+    this.pause();
+    this.waiting = true;
+    await (this.ready ??= this.prepare());
+    this.engine.ask({ index, value: Number(text), turn: this.turn });
+    this.value.value = "";
+    this.value.blur();
+  }
+
+  /** Add a frame that the engine computed, and go there if the page shows the last one. */
   take({ turn, step, trained, loss, weight, gradient, update, rows, painted }) {
     const { page, run } = this, found = Object.create(null);
     this.waiting = false;
     if (turn !== this.turn) return; // it began again meanwhile
+    const follow = this.atEnd;
     let at = 0;
     for (const [name, size] of this.told.rows) found[name] = rows.subarray(at, (at += size));
     found.input = Float32Array.from(this.told.probe.slice(0, this.told.inputs));
@@ -139,7 +160,7 @@ export class TrainOn {
     run.frames += 1;
     run.computed = run.frames - this.recorded;
     page.bar.take(run);
-    page.go(run.frames - 1);
+    if (follow) page.go(run.frames - 1);
     this.show();
     if (Number.isFinite(trained) && Number.isFinite(loss)) return;
     this.pause();

@@ -6,6 +6,7 @@ class PageTraining {
   constructor({ settings, numbers, probe, rows, view, asked, whole }) {
     this.engine = new Engine(MADE, settings, numbers);
     this.before = this.engine.theta.slice();
+    this.trained = NaN; // the loss of the last step
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
     this.whole = whole; // whether the loss that is shown is that of all samples
@@ -20,10 +21,18 @@ class PageTraining {
       before.set(engine.theta);
       losses.push(engine.step(rates));
     } while (losses.length < count && Number.isFinite(losses.at(-1)) && performance.now() - begun < milliseconds);
-    return { turn, step: engine.steps, trained: losses.at(-1), loss: engine.lossNow(this.whole), ...this.numbers() };
+    this.trained = losses.at(-1);
+    return this.numbers(turn);
   }
 
-  numbers() {
+  /** Give a weight another value. */
+  change({ index, value, turn }) {
+    this.engine.theta[index] = value;
+    this.before.set(this.engine.theta);
+    return this.numbers(turn);
+  }
+
+  numbers(turn) {
     const { engine: { theta, grad }, before, seen, sample, rows } = this;
     seen.set(theta);
     VIEW.derive(seen);
@@ -31,7 +40,8 @@ class PageTraining {
     VIEW.look(seen, sample, 0, rows);
     const shown = Float32Array.from(rows), painted = this.painted();
     const update = Float32Array.from(theta, (w, i) => w - before[i]);
-    return { weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: shown, painted };
+    const { engine, trained } = this;
+    return { turn, step: engine.steps, trained, loss: engine.lossNow(this.whole), weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: shown, painted };
   }
 
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
@@ -52,10 +62,10 @@ class PageTraining {
 
 let training = null;
 
-/** Answer the page: `begin` makes a run, a `count` does steps; the first question is whether there is a worker. */
+/** Answer the page: `begin` makes a run, a `count` does steps, an `index` changes a weight; the first question is whether there is a worker. */
 function answered({ begin, ...asked }) {
   if (begin) training = new PageTraining(begin);
-  return asked.count ? training.steps(asked) : {};
+  return asked.count ? training.steps(asked) : "index" in asked ? training.change(asked) : {};
 }
 
 if (globalThis.document) globalThis.trainingOfPage = answered;
