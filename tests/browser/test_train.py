@@ -126,6 +126,8 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     page.keyboard.press("Enter")
     page.wait_for_function(GROWN, arg=6)
     found = page.evaluate(LAST)
+    assert far(found["gradient"][:12], made.run.frame().gradient) < 1e-6  # that of the last step
+    assert "diverged" not in said(page, "about")
     made.run.values[4] = -3.0
     assert far(found["weight"][:12], made.run.values) < 1e-6
     assert found["loss"] == pytest.approx(

@@ -4,7 +4,7 @@ import { element } from "./ink.js";
 import { putPicture } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
-import { bytesOf, inflated, unpackArray } from "./unpack.js";
+import { bytesOf, inflated, rowOf, unpackArray } from "./unpack.js";
 
 const MOST_COMPUTED = 2000; // frames that are kept; then every second one goes
 const MOST_PAINTED = 64; // of their panels
@@ -116,7 +116,8 @@ export class TrainOn {
 
   async prepare() {
     this.engine ??= await engineOf(data => "loss" in data && this.take(data));
-    this.engine.ask({ begin: await readTraining() });
+    const { gradient } = this.run.tables, count = this.told.trained.length;
+    this.engine.ask({ begin: { ...(await readTraining()), gradient: gradient ? rowOf(gradient, this.recorded - 1).slice(0, count) : [] } });
   }
 
   /** Ask the engine for steps, or for as many as it does in a while. */
@@ -162,9 +163,9 @@ export class TrainOn {
     page.bar.take(run);
     if (follow) page.go(run.frames - 1);
     this.show();
-    if (Number.isFinite(trained) && Number.isFinite(loss)) return;
+    if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) return;
     this.pause();
-    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(loss) ? trained : loss)}; "start again" with a lower lr`;
+    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; "start again" with a lower lr`;
   }
 
   // Add what the network makes of the panels' inputs: their lists at this step, for a while.

@@ -3,10 +3,11 @@
 
 /** A run that the page trains; `numbers` are the engine's, `probe` the sample's inputs and targets. */
 class PageTraining {
-  constructor({ settings, numbers, probe, rows, view, asked, whole }) {
+  constructor({ settings, numbers, gradient, probe, rows, view, asked, whole }) {
     this.engine = new Engine(MADE, settings, numbers);
     this.before = this.engine.theta.slice();
-    this.trained = NaN; // the loss of the last step
+    this.trained = null; // the loss of the last step that it did
+    this.engine.grad.set(gradient);
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
     this.whole = whole; // whether the loss that is shown is that of all samples
