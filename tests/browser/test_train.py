@@ -140,6 +140,33 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     assert not page.locator("#card input").is_visible()
 
 
+def test_an_address_repeats_what_was_done_to_the_bit(browse, tmp_path):
+    file = written(scene("playground"), tmp_path)
+    page = opened(browse(reduced_motion="reduce"), file, "#frame=99")
+    stepped(page, 7)
+    page.locator("#speed input").fill("0.125")
+    stepped(page, 5)
+    page.evaluate("scalarviz.select(4)")
+    page.locator("#card input").fill("-0.7")
+    page.keyboard.press("Enter")
+    page.wait_for_function(GROWN, arg=8)
+    wanted = stepped(page, 300)
+    hash = page.evaluate("location.hash")
+    assert hash == "#train=319&did=lr:0.125@14,4:-0.7@19"
+    other = opened(browse(reduced_motion="reduce"), file, hash)
+    other.wait_for_function("() => scalarviz.run.steps.at(-1) === 319")
+    assert other.evaluate(LAST) == wanted
+
+
+@pytest.mark.parametrize("did", ["1e400", "-5", "9&did=lr:NaN@5,99999:1@5,4:9@1e9,<b>:1@2,4:1e999@8"])
+def test_a_damaged_address_does_no_harm(did, browse, tmp_path):
+    hash = f"#train={did}"
+    page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), hash)
+    page.wait_for_timeout(500)
+    assert page.evaluate("scalarviz.run.steps.at(-1)") in (7, 9)
+    assert np.isfinite(stepped(page)["loss"])
+
+
 def test_many_computed_frames_are_thinned(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), "#frame=99")
     stepped(page)

@@ -7,6 +7,7 @@ import { pageExtras, part } from "./page.js";
 import { bytesOf, inflated, rowOf, unpackArray } from "./unpack.js";
 
 const MOST_COMPUTED = 2000; // frames that are kept; then every second one goes
+const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const MOST_PAINTED = 64; // of their panels
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 
@@ -45,12 +46,13 @@ async function engineOf(take) {
 
 export class TrainOn {
   constructor(page) {
-    Object.assign(this, { page, engine: null, training: false, waiting: false, turn: 0, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
+    Object.assign(this, { page, engine: null, training: false, waiting: false, turn: 0, did: [], shown: null, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
     this.run.trained = []; // losses of the computed steps, as they were trained
     this.told = JSON.parse(part("training").textContent);
+    this.rate = this.told.rates[0]; // of the last step
     const { actions } = page, { toggle_run: run, step } = actions;
     actions.toggle_run = () => (this.training || (this.atEnd && !page.playing) ? this.toggle() : run());
-    actions.step = by => (this.atEnd ? this.pause() || this.begin(by, Infinity) : step(by));
+    actions.step = by => (this.atEnd ? this.one(by) : step(by));
     this.button = part("buttons").appendChild(element("button", "", "train on"));
     this.button.title = "train further from the last step, in this browser (Space there)";
     this.button.addEventListener("click", () => this.toggle());
@@ -68,6 +70,19 @@ export class TrainOn {
       write();
       this.value.parentElement.hidden = !(this.atEnd && page.card.texel < page.run.document.parameters);
     };
+    const follow = page.follow.bind(page);
+    page.follow = hash => {
+      const there = follow(hash), wanted = new URLSearchParams(hash.slice(1)), until = Math.round(Number(wanted.get("train")));
+      if (!Number.isSafeInteger(until) || until < 1) return there;
+      this.repeat(Math.min(until, MOST_REPEATED), wanted.get("did") ?? "");
+      return true;
+    };
+  }
+
+  async one(by) {
+    this.training = false;
+    await this.begin(by, Infinity);
+    this.tell();
   }
 
   /** Whether the page shows the last frame of the run that goes on. */
@@ -95,6 +110,31 @@ export class TrainOn {
   pause() {
     this.training = false;
     this.show();
+    this.tell();
+  }
+
+  /** Put what was done into the address, which repeats it: `#train=500&did=lr:0.1@303,4:-3@310`. */
+  tell() {
+    const { run, did, recorded } = this, text = `#train=${run.steps[run.frames - 1]}&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}`;
+    if (run.frames > recorded && text.length < MOST_LETTERS) window.history.replaceState(null, "", text);
+  }
+
+  /** Do again what an address says: rates and weights from their steps on, up to a step. */
+  async repeat(until, did) {
+    if (this.run.frames > this.recorded) this.restart();
+    const found = did.split(",").map(one => /^(lr|\d+):([-+.\de]+)@(\d+)$/.exec(one)).filter(Boolean);
+    for (const [, what, value, step] of [...found, [null, "", "", until]]) {
+      const wanted = Math.min(Number(step), until), each = Math.ceil((wanted - this.last) / FRAMES_REPEATED);
+      while (this.last < wanted) await this.begin(Math.min(each, wanted - this.last), Infinity);
+      if (what === "lr") this.field.value = value;
+      else if (what) await this.change(Number(what), value);
+    }
+    this.tell();
+  }
+
+  /** The last step that is known. */
+  get last() {
+    return this.run.steps[this.run.frames - 1];
   }
 
   show() {
@@ -120,30 +160,40 @@ export class TrainOn {
     this.engine.ask({ begin: { ...(await readTraining()), gradient: gradient ? rowOf(gradient, this.recorded - 1).slice(0, count) : [] } });
   }
 
-  /** Ask the engine for steps, or for as many as it does in a while. */
+  /** Ask the engine for steps, or for as many as it does in a while; resolved when they are shown. */
   async begin(count, milliseconds = this.engine?.beside ? 4 * FRAME_MS : FRAME_MS) {
     if (this.waiting) return;
-    this.waiting = true;
-    this.due = 0;
-    await (this.ready ??= this.prepare());
-    this.engine.ask({ count, milliseconds, rates: this.rates, turn: this.turn });
+    const { rates } = this;
+    if (rates[0] !== this.rate) this.did.push(["lr", this.last, (this.rate = rates[0])]);
+    await this.ask({ count, milliseconds, rates });
   }
 
   /** Give a weight another value: one more frame at the same step. */
   async change(index, text) {
-    if (text === "" || this.waiting) return;
-    this.pause();
-    this.waiting = true;
-    await (this.ready ??= this.prepare());
-    this.engine.ask({ index, value: Number(text), turn: this.turn });
+    const value = Number(text);
+    if (text === "" || this.waiting || !Number.isFinite(value) || !(index < this.told.trained.length)) return;
+    this.training = false;
+    this.did.push([index, this.last, value]);
+    await this.ask({ index, value });
     this.value.value = "";
     this.value.blur();
+    this.tell();
+  }
+
+  async ask(asked) {
+    Object.assign(this, { waiting: true, due: 0 });
+    await (this.ready ??= this.prepare());
+    await new Promise(shown => {
+      this.shown = shown;
+      this.engine.ask({ ...asked, turn: this.turn });
+    });
   }
 
   /** Add a frame that the engine computed, and go there if the page shows the last one. */
   take({ turn, step, trained, loss, weight, gradient, update, rows, painted }) {
     const { page, run } = this, found = Object.create(null);
     this.waiting = false;
+    this.shown();
     if (turn !== this.turn) return; // it began again meanwhile
     const follow = this.atEnd;
     let at = 0;
@@ -214,8 +264,8 @@ export class TrainOn {
     page.bar.take(run);
     page.go(run.frames - 1);
     this.show();
-    this.ready = null;
-    this.turn += 1;
+    Object.assign(this, { ready: null, turn: this.turn + 1, did: [], rate: this.told.rates[0] });
+    window.history.replaceState(null, "", "#");
   }
 }
 
