@@ -215,7 +215,7 @@ def test_the_picture_of_each_step_is_the_last_one_before_it_pixel_for_pixel(pict
         host.source.to(step)
         host.pass_time()
         shown = max(s for s in steps if s <= step)
-        assert any(f"as recorded at step {shown}" in text for text in host.words())
+        assert any(f" at step {shown}" in text for text in host.words())
         x, y, _, high = host.bench.side.drawers["recorded picture"].box
         middle = host.picture()[round(y + high / 2), round(x + 40)]
         assert np.abs(middle.astype(int) - (10 + 5 * shown)).max() <= 2
