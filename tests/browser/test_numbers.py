@@ -96,10 +96,10 @@ WHOLE = [0, 1, 7, 999, 1000, 12345, 999999, 1000000, 2**40, 2**53]
 
 
 def test_every_form_of_a_number_of_the_moment(ask):
-    """The same letters for numbers of every size and sign; a count is whole, a range has no sign."""
-    every = [*numbers(), np.nan, np.inf, -np.inf]
+    """The same letters for numbers of every size and sign; a count is whole, ranges and rates have no sign."""
+    every, sizes = [*numbers(), np.nan, np.inf, -np.inf], [abs(x) for x in numbers()]
     forms = {
-        form: WHOLE if form == "count" else [abs(x) for x in numbers()] if form.startswith("range") else every
+        form: WHOLE if form == "count" else sizes if form.startswith(("range", "rate")) else every
         for form in text.WRITTEN
     }
     found = ask("bound.js", f"forms => {{ {MOMENT} return forms.map(([form, cases]) => textsOf(form, cases)); }}",

@@ -47,11 +47,12 @@ export function shortText(value, signed = false) {
   return numberText(value, size < 0.1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, signed);
 }
 
-/** Return a learning rate as people write it: `1.0`, `0.01`, `3e-4` with a true minus sign, `4,096`. */
+/** Return a learning rate, 0 or larger, as people write it: `1.0`, `0.01`, `3e-4` with a true minus sign, `4,096`. */
 export function rateText(rate) {
-  if (rate === 0 || (rate >= 1e3 && rate < 1e6)) return Number(rate.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 });
-  const short = Number(rate.toPrecision(4)), power = Math.floor(Math.log10(short));
-  if (power < -4 || power >= 4) return short.toExponential().replace("e-", `e${MINUS_SIGN}`);
+  if (rate === 0 || !Number.isFinite(rate)) return rate === 0 ? "0" : numberText(rate);
+  const whole = rate >= 1e3 && rate < 1e6, [digits, power] = scientific(rate, whole ? 5 : 3), short = Number(`${digits}e${power}`);
+  if (whole && short < 1e6) return short.toLocaleString("en", { maximumFractionDigits: 6 });
+  if (power < -4 || power >= 4) return `${Number(digits)}e${power < 0 ? MINUS_SIGN : power < 10 ? "+0" : "+"}${Math.abs(power)}`;
   return Number.isInteger(short) ? `${short}.0` : String(short);
 }
 
