@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from scalarviz.run.questions.ranges import weight_extent
@@ -152,6 +153,14 @@ def test_every_text_can_be_read_and_is_true(view):
             rows = [
                 here | dict(one.activations) for one in (frame, view.bench.step_drawing.rows_frame(frame))
             ]  # or their deltas
+            if told is not None:
+                moved = [told.frame.values, told.frame.values + np.nan_to_num(told.frame.state.get("change", 0.0))]
+                named = {f"δ of {name}": deltas for name, deltas in told.deltas.items()}
+                rows = [
+                    row | named | ({"weight": now} if shows.quantity != "weight" else {})
+                    for row in rows
+                    for now in moved
+                ]
             known = [one[text.bound.name] for one in rows if text.bound.name in one]
             wanted = [text.bound.text(float(row[text.bound.index])) for row in known]
             if text.text not in (*wanted, text.bound.before.rstrip()):
