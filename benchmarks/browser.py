@@ -5,12 +5,16 @@
 * ``live_cell``: a cell of JupyterLab, with a kernel on the same machine: frames that it gets and draws, also beside a
   cell that computes, and how long an edit takes there and back. Numbers are sent at most thirty times a second and
   never more than two frames ahead of what is drawn, so a browser that draws slowly also gets fewer.
+* ``browser_training``: training steps of a page that trains, without its picture. TensorFlow Playground's default
+  network is measured beside Playground's own code if ``PLAYGROUND`` names its ``nn.ts`` as JavaScript (``npx esbuild
+  nn.ts --format=cjs --outfile=nn.js``): with our shuffled batches, and like Playground, sample after sample.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import secrets
 import shutil
@@ -22,11 +26,12 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from _timing import Found, Timing, benchmark, main, timings_of
+from _timing import Found, Timing, benchmark, in_turns, main, timings_of
 
 WAIT = 90.0
 """Seconds for something to start."""
@@ -53,6 +58,103 @@ def gaps(times: Sequence[float]) -> list[float]:
 
 def rates(timings: dict[str, Timing]) -> dict[str, float]:
     return {name: round(1 / timing.median, 1) for name, timing in timings.items()}
+
+
+# ---- the training of a page
+
+STEPS = """
+window.contestants ??= {};
+for (const { name, made, settings, numbers, rates } of RUNS) {
+  const real = settings.real === "float64" ? Float64Array : Float32Array, given = { ...numbers };
+  for (const one of ["theta", "data"]) given[one] = real.from(numbers[one]);
+  given.state = numbers.state.map(one => real.from(one));
+  const lacking = { _pow, _erf, _erfc, _float16, _key, _mask };
+  const functions = new Function(...Object.keys(lacking), made)(...Object.values(lacking));
+  const engine = new Engine(functions, settings, given);
+  contestants[name] = count => { for (let k = 0; k < count; k++) engine.step(rates); };
+}
+"""
+THEIRS = """
+const net = nn.buildNetwork([2, 4, 2, 1], nn.Activations.TANH, nn.Activations.TANH, null, ["x", "y"]);
+let at = 0;
+contestants["2-4-2-1: Playground"] = count => { for (let k = 0; k < count; k++) {
+  for (let i = 0; i < 10; i++, at = (at + 1) % 250) {
+    nn.forwardProp(net, [DATA[3 * at], DATA[3 * at + 1]]);
+    nn.backProp(net, DATA[3 * at + 2], nn.Errors.SQUARE);
+  }
+  nn.updateWeights(net, 0.03, 0);
+} };
+"""
+
+
+@benchmark("numpy playwright", "step")
+def browser_training(quick: bool) -> Found:
+    from scalarviz.engine.js.module import runtime
+
+    runs = {name: scene_run(name) for name in ("rgb", "xor", "playground")} | {DEFAULT: default_run()}
+    told = [run_told(name, run) for name, run in runs.items()]
+    inside = "(() => {" + runtime() + f"const RUNS = {json.dumps(told)}; {STEPS} }})();"
+    with chromium() as browser:
+        page = browser.new_page()
+        page.on("pageerror", lambda error: print(error))
+        page.add_script_tag(content=inside)
+        names = [*runs]
+        if path := os.environ.get("PLAYGROUND"):
+            own, data = Path(path).read_text("utf-8"), told[-1]["numbers"]["data"]
+            theirs = f"const module = {{}}; {own}; const nn = module.exports, DATA = {data}; {THEIRS}"
+            page.add_script_tag(content=f"(() => {{ {theirs} }})();")
+            names.append("2-4-2-1: Playground")
+        work = {name: partial(page.evaluate, "([name, count]) => contestants[name](count)") for name in names}
+        asked = {name: (lambda count, name=name: work[name]([name, count])) for name in names}
+        timings = in_turns(asked, rounds=3 if quick else 15, seconds=0.2)
+    return timings, {"rates": rates(timings)}
+
+
+DEFAULT = "2-4-2-1: page"
+
+
+def scene_run(name: str) -> Any:
+    module = importlib.import_module(f"scalarviz.scenes.{name}")
+    run = module.build(module.Options(engine="numpy")).run
+    run.step(1)
+    return run
+
+
+def default_run() -> Any:
+    """Playground's default network on a disc in a ring, with batches of ten."""
+    import numpy as np
+
+    import scalarviz as sv
+    from scalarviz import nn, optim
+
+    random = np.random.default_rng(0)
+    turn, inner = random.uniform(0, 2 * np.pi, 250), np.arange(250) < 125
+    far = np.where(inner, random.uniform(0, 2.5, 250), random.uniform(3.5, 5, 250))
+    data = np.column_stack([far * np.sin(turn), far * np.cos(turn)]), np.where(inner, 1.0, -1.0)[:, None]
+    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 2), nn.Tanh(), nn.Linear(2, 1), nn.Tanh())
+    rule = optim.SGD(net.parameters(), lr=0.03)
+    run = sv.Run(net, lambda o, t: 0.5 * (o[0] - t[0]) ** 2, rule, data, batch_size=10, dtype="float64", engine="numpy")
+    run.step(1)
+    return run
+
+
+def run_told(name: str, run: Any) -> dict[str, Any]:
+    from scalarviz.engine.js.module import module, settings
+
+    problem, rate = run._problem, run.optimizer.lr
+    numbers = {
+        "theta": problem.store.value.tolist(), "state": [one.tolist() for one in problem.state],
+        "data": problem.data[:].T.ravel().tolist(), "trained": problem.trained.tolist(), "columns": [],
+        "frozen": problem.store.frozen.tolist(), "shares": None, "steps": run.steps,
+    }  # fmt: skip
+    real = {"real": problem.store.value.dtype.name}
+    return {
+        "name": name,
+        "made": module(problem),
+        "settings": settings(problem) | real,
+        "numbers": numbers,
+        "rates": [rate],
+    }
 
 
 # ---- the page of a recorded run
