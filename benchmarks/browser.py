@@ -104,13 +104,16 @@ def browser_training(quick: bool) -> Found:
             theirs = f"const module = {{}}; {own}; const nn = module.exports, DATA = {data}; {THEIRS}"
             page.add_script_tag(content=f"(() => {{ {theirs} }})();")
             names.append("2-4-2-1: Playground")
-        work = {name: partial(page.evaluate, "([name, count]) => contestants[name](count)") for name in names}
-        asked = {name: (lambda count, name=name: work[name]([name, count])) for name in names}
+        asked = {name: partial(trained, page, name) for name in names}
         timings = in_turns(asked, rounds=3 if quick else 15, seconds=0.2)
     return timings, {"rates": rates(timings)}
 
 
 DEFAULT = "2-4-2-1: page"
+
+
+def trained(page: Any, name: str, count: int) -> None:
+    page.evaluate("([name, count]) => contestants[name](count)", [name, count])
 
 
 def scene_run(name: str) -> Any:
