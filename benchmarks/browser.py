@@ -96,7 +96,6 @@ def browser_training(quick: bool) -> Found:
     inside = "(() => {" + runtime() + f"const RUNS = {json.dumps(told)}; {STEPS} }})();"
     with chromium() as browser:
         page = browser.new_page()
-        page.on("pageerror", print)
         page.add_script_tag(content=inside)
         names = [*runs]
         if path := os.environ.get("PLAYGROUND"):
