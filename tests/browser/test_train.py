@@ -96,14 +96,14 @@ def test_space_trains_at_the_end_and_pauses(browse, tmp_path):
     assert page.evaluate("scalarviz.run.frames") == frames
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("scalarviz.frame") == frames - 2
-    page.get_by_role("button", name="start again").click()
+    page.get_by_role("button", name="back to step").click()
     assert page.evaluate("[scalarviz.run.frames, scalarviz.frame]") == [5, 4]
 
 
 def test_forward_back_and_forward_again_has_the_same_bits(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("playground"), tmp_path), "#frame=99")
     first = [stepped(page, 7), stepped(page, 1)]
-    page.get_by_role("button", name="start again").click()
+    page.get_by_role("button", name="back to step").click()
     assert [stepped(page, 7), stepped(page, 1)] == first
 
 
@@ -113,7 +113,7 @@ def test_a_rate_that_is_too_high_stops_and_says_so(browse, tmp_path):
     page.get_by_role("button", name="train on").click()
     page.wait_for_function("() => document.getElementById('about').textContent.includes('diverged')")
     assert page.get_by_role("button", name="train on").is_visible()
-    page.get_by_role("button", name="start again").click()
+    page.get_by_role("button", name="back to step").click()
     page.locator("#speed input").fill("0.01")
     assert np.isfinite(stepped(page)["loss"])
 
@@ -216,4 +216,4 @@ def test_a_page_that_cannot_train_says_why(layers, why, tmp_path):
 
 def test_a_page_says_that_it_holds_the_samples(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
-    assert "it holds 1,024 samples" in said(page, "about")
+    assert "holds 1,024 samples" in said(page, "about")

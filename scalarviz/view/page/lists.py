@@ -24,8 +24,8 @@ from .document import layout_of
 PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 """Lists of a picture, lowest first, split by what changes together; `js/picture.js` has the same."""
 
-LONG_STEP = 999_999
-"""The step of a computed frame's picture, which leaves room for its digits."""
+LONG_STEP, LONG_RATE = 999_999, 0.00125
+"""Step and rate of a computed frame's picture, which leave room for their digits."""
 
 BESIDE = "beside"
 """Part of a picture that does not depend on the quantity, and a record in whose place it stands."""
@@ -194,7 +194,7 @@ class FrameLists:
         """Write the picture of frames that a browser computes: a recorded one without what is true of it alone."""
         for bench in (one for some in self._benches for one in some):
             bench.captioned = bench.strip.clips = False
-        self.add_frame(replace(frame, step=LONG_STEP, next_lr=None), words)
+        self.add_frame(replace(frame, step=LONG_STEP, lr=LONG_RATE, next_lr=None), words)
 
     def _add(self, series: object, records: list[Record]) -> None:
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)

@@ -71,7 +71,7 @@ def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot
     program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
-    return Trains(f"trains on; it holds {many:,} sample{'s' * (many > 1)}", parts, program)
+    return Trains(f"holds {many:,} sample{'s' * (many > 1)}", parts, program)
 
 
 def _slot(panel: str, slot: Slot) -> dict[str, Any]:

@@ -19,7 +19,7 @@ export const pageExtras = [];
 
 export class Page {
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null });
+    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null, trains: false });
     Object.assign(this, { player: null, layout: null, shape: 0, letter: undefined, spots: "" }); // the letter that a panel looks at
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
@@ -157,7 +157,7 @@ export class Page {
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
     this.paint();
-    this.late = this.playing; // while playing, words wait for the cubes, so that both show one step
+    this.late = this.playing || this.trains; // while numbers change, words wait for the cubes, so that both show one step
     if (!this.late) this.write();
   }
 

@@ -58,7 +58,7 @@ export class TrainOn {
     this.button.addEventListener("click", () => this.toggle());
     const field = this.field = part("speed").appendChild(element("label", "", "lr ")).appendChild(element("input"));
     Object.assign(field, { type: "number", step: "any", min: "0", value: String(this.told.rates[0]) });
-    this.again = part("tools").appendChild(element("button", "", "start again"));
+    this.again = part("tools").appendChild(element("button", "", `back to step ${countText(this.last)}`));
     this.again.title = "forget the steps that this page computed";
     this.again.addEventListener("click", () => this.restart());
     this.again.hidden = true;
@@ -138,6 +138,7 @@ export class TrainOn {
   }
 
   show() {
+    this.page.trains = this.training;
     this.button.textContent = this.training ? "pause" : "train on";
     this.page.controls.playing(this.training || this.page.playing);
     this.again.hidden = this.run.frames === this.recorded;
@@ -215,7 +216,7 @@ export class TrainOn {
     this.show();
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) return;
     this.pause();
-    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; "start again" with a lower lr`;
+    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; ${this.again.textContent} and take a lower lr`;
   }
 
   // Add what the network makes of the panels' inputs: their lists at this step, for a while.
