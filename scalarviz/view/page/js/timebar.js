@@ -199,10 +199,10 @@ export class TimeBar {
     const [line, label] = rail.map(y => stretched(y, plot[1], plot[1], this.more[1])), colour = name => this.look[name];
     const along = steps.slice(first).map(step => this.placeOfStep(step)), end = along.at(-1);
     const path = along.flatMap((x, k) => (losses && k && Number.isFinite(trained[k - 1]) ? [[x, this.placeOfLoss(trained[k - 1])]] : []));
-    const foot = plot[1] + this.more[1], [, , , fill] = this.bar.layers.find(([name]) => name === "before")[2].at(-1).find(([kind]) => kind === "area") ?? [];
-    if (fill && path.length) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, fill));
-    for (const [from, to, own] of [[0, here, colour("text1")], [here, this.size[0], colour("flow")]]) {
+    const foot = plot[1] + this.more[1], areaOf = part => this.bar.layers.find(([name]) => name === part)[2].at(-1).find(([kind]) => kind === "area")?.[3];
+    for (const [name, from, to, own] of [["before", 0, here, colour("text1")], ["after", here, this.size[0], colour("flow")]]) {
       ink.within(from, 0, to - from, this.size[1], () => {
+        if (path.length && areaOf(name)) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, areaOf(name)));
         ink.path([[along[0], line], [end, line]], own, 4);
         if (path.length > 1) ink.path(path, own, 2);
       });
