@@ -10,7 +10,7 @@ import scalarviz as sv
 from kit.drawn import drawn
 from kit.javascript import Browser, answers
 from kit.learning import LOSSES, OPTIMISERS, SCHEDULES
-from kit.networks import NETWORKS
+from kit.networks import NETWORKS, SMALL
 from kit.runs import far, make_run
 from scalarviz import nn, optim, rng
 from scalarviz.engine.js.printer import FLOAT64
@@ -41,9 +41,10 @@ def compare(runs, steps=40, begun=2, **options):
 
 
 @pytest.mark.parametrize("dtype", NEAR)
-@pytest.mark.parametrize("unrolled", [None, pytest.param(False, marks=pytest.mark.ci)])
-def test_every_network_goes_on(dtype, unrolled):
-    networks = NETWORKS if dtype == "float64" else [name for name in NETWORKS if name != "batch norm"]
+@pytest.mark.parametrize("unrolled", [None, False])
+@pytest.mark.parametrize("some", [SMALL, pytest.param(NETWORKS, marks=pytest.mark.ci)], ids=["small", "every"])
+def test_a_network_goes_on(some, dtype, unrolled):
+    networks = some if dtype == "float64" else [name for name in some if name != "batch norm"]
     runs = ((name, make_run(name, "mse", "adam", dtype=dtype, batch_size=5)) for name in networks)
     compare(runs, 40 if dtype == "float64" else 10, unrolled=unrolled)
 
@@ -55,6 +56,7 @@ def test_every_rule_and_schedule_goes_on():
     compare((name, make_run("mlp", "mse", "sgd_momentum", name)) for name in SCHEDULES if name != "plateau")
 
 
+@pytest.mark.ci
 def test_every_loss_goes_on():
     compare((name, make_run("classes", name, "adam", batch_size=7)) for name in FITTING)
 
@@ -81,9 +83,7 @@ def test_samples_without_a_share_of_the_mean_go_on():
         compare([(type(loss).__name__, run)])
 
 
-@pytest.mark.parametrize(
-    "seeds", [range(20), *(pytest.param(range(k, k + 40), marks=pytest.mark.ci) for k in (20, 60))]
-)
+@pytest.mark.parametrize("seeds", [range(8), *(pytest.param(range(k, k + 46), marks=pytest.mark.ci) for k in (8, 54))])
 def test_random_networks_go_on(seeds):
     def runs():
         for seed in seeds:
