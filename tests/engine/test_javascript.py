@@ -61,6 +61,7 @@ def test_every_loss_goes_on():
     compare((name, make_run("classes", name, "adam", batch_size=7)) for name in FITTING)
 
 
+@pytest.mark.ci
 def test_limits_sampling_and_frozen_weights_go_on():
     asked = {
         "penalties": {"l1": 0.01, "l2": 0.02}, "length": {"clip_norm": 0.1}, "cut": {"clip_value": 0.01},
