@@ -312,10 +312,12 @@ def update(before: float, after: float, gradient: float, rate: float | None, why
     move = f"it {verb} by {{move}}, from {{a}}{to}"
     if why:
         return first_fitting(Caption(f"{move}: {{why}}.", numbers, {"why": why}), Caption(f"{move}.", numbers))
+    how, factors = _descent(numbers["move"], gradient, rate)
     if trial:
-        return Caption(
-            f"a trial: it {verb} by {{move}}{to}, then goes back. The whole batch makes the real step.", numbers
-        )
+        back = "At the end all weights go back"
+        said = [f"it {verb} by {{move}}{to}{how}. {back}.", f"it {verb} by {{move}}{how}. {back}."] if how else []
+        said += [f"it {verb} by {{move}}{to}. {back}: the whole batch makes the real step."]
+        return first_fitting(*(Caption(f"a trial: {one}", {**numbers, **factors}) for one in said))
     if (after - before) * gradient > 0:
         asks = "rise" if gradient < 0 else "sink"
         return Caption(f"{move}, although its gradient of now asks it to {asks}.", numbers)
@@ -323,16 +325,20 @@ def update(before: float, after: float, gradient: float, rate: float | None, why
         return Caption(f"{move}, although its gradient of now is 0.", numbers)
     if before * after < 0:
         return Caption(f"{move}, through zero: from now on it acts the other way.", numbers)
-    if rate is not None:
-        step = numbers["move"]
-        shown = (significant(abs(gradient), digits) for digits in range(2, 6))
-        lr = Decimal(repr(rate))
-        fits = next((g for g in shown if rounds_to(EXACT.multiply(lr, g.value), step)), None)
-        if fits is not None:
-            printed = Printed(f"{rate:g}".replace("-", "\N{MINUS SIGN}"), lr, Decimal(0))
-            said = f"{move}: {{lr}} (the learning rate) times {{g}}."
-            return Caption(said, {**numbers, "lr": printed, "g": fits})
-    return Caption(f"{move}.", numbers)
+    return Caption(f"{move}{how}.", {**numbers, **factors})
+
+
+def _descent(move: Printed, gradient: float, rate: float | None) -> tuple[str, dict[str, Printed]]:
+    """Return the words for a move as learning rate times gradient, true as printed, and their numbers; else nothing."""
+    if rate is None:
+        return "", {}
+    shown = (significant(abs(gradient), digits) for digits in range(2, 6))
+    lr = Decimal(repr(rate))
+    fits = next((g for g in shown if rounds_to(EXACT.multiply(lr, g.value), move)), None)
+    if fits is None:
+        return "", {}
+    printed = Printed(f"{rate:g}".replace("-", "\N{MINUS SIGN}"), lr, Decimal(0))
+    return ": {lr} (the learning rate) times its gradient {g}", {"lr": printed, "g": fits}
 
 
 def _moved(before: float, after: float) -> dict[str, Printed]:
