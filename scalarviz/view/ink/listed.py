@@ -328,30 +328,48 @@ def sketches_of(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch
 def legible(records: Sequence[Record], scale: float) -> list[Record]:
     """Return a panel's records for a smaller scale: texts keep their size, inside the panel, up to `LABEL` pixels.
 
-    A text without room beside titles and those before it is left out; `js/list.js` has the same.
+    A text without room beside titles and those before it is left out, and a small box before a text goes with it;
+    `js/list.js` has the same.
     """
     (_, left, _, wide, _), placed, taken = records[0], dict[int, Record](), list[Box]()
     texts, beyond = [k for k, record in enumerate(records) if record[0] == "text"], _BEYOND / scale
+    boxes = {k: mark for k in texts for mark, one in enumerate(records) if _is_before(one, records[k])}
     for k in sorted(texts, key=lambda k: not records[k][6]):  # titles first
         _, x, y, words, size, colour, bold, anchor = records[k]
         own = max(size, min(size, LABEL) / scale)
         across = measure(words, own, bool(bold))
-        x -= across * ("left", "middle", "right").index(anchor) / 2
-        x = max(left - beyond, min(x, left + wide + beyond - across))
+        before = 0.0 if k not in boxes else x - records[boxes[k]][1]
+        start = x - across * ("left", "middle", "right").index(anchor) / 2
+        start = max(left - beyond + before, min(start, left + wide + beyond - across))
         y += CAP_HEIGHT / 2 * (own - size)
-        box = x - 2, y - 0.75 * own, across + 4, 0.8 * own
+        box = start - before - 2, y - 0.75 * own, before + across + 4, 0.8 * own
         if not any(meet(box, other) for other in taken):
             taken.append(box)
-            placed[k] = ["text", x, y, words, own, colour, bold, "left"]
-    return [placed.get(k, record) for k, record in enumerate(records) if record[0] != "text" or k in placed]
+            placed[k] = ["text", start, y, words, own, colour, bold, "left"]
+            if k in boxes:
+                kind, _, *rest = records[boxes[k]]
+                placed[boxes[k]] = [kind, start - before, *rest]
+    gone = {*texts, *boxes.values()} - placed.keys()
+    return [placed.get(k, record) for k, record in enumerate(records) if k not in gone]
+
+
+def _is_before(record: Record, text: Record) -> bool:
+    """Return whether a record is a small box that stands before a text, in its line."""
+    if record[0] != "rect" or max(record[3:5]) > LABEL or text[7] != "left":
+        return False
+    return bool(0 < text[1] - record[1] - record[3] < LABEL and abs(text[2] - record[2] - record[4]) < LABEL / 2)
 
 
 def least_scale(records: Sequence[Record]) -> float:
     """Return the least scale at which at most one text of a panel has no room; one of many words is never tiny."""
-    few = sum(record[0] == "text" for record in records) <= _FEW
-    scales = ((0.4 if few else 0.6) + k / 20 for k in range(12))
+
+    def texts(some: Iterable[Record]) -> int:
+        return sum(record[0] == "text" for record in some)
+
+    count = texts(records)
+    scales = ((0.4 if count <= _FEW else 0.6) + k / 20 for k in range(12))
     with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # records that cannot be read
-        return next((scale for scale in scales if len(legible(records, scale)) >= len(records) - 1), 1.0)
+        return next((scale for scale in scales if texts(legible(records, scale)) >= count - 1), 1.0)
     return 1.0
 
 

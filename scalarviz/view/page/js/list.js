@@ -141,15 +141,24 @@ function paintFilm(ink, film, [[, left, top, across], ...records], [ratio, aside
 // Return a panel's records for a smaller scale: texts keep their size, as in view/ink/listed.py.
 function legible(records, scale, [left, wide], measure) {
   const taken = [], placed = new Map(), texts = records.filter(([kind]) => kind === "text");
+  const boxes = new Map(texts.flatMap((text) => records.filter((one) => isBefore(one, text)).slice(-1).map((one) => [text, one])));
   for (const record of [...texts.filter((one) => one[6]), ...texts.filter((one) => !one[6])]) {
     const [kind, x, y, words, size, own, bold, end] = record, now = Math.max(size, Math.min(size, READABLE) / scale), across = measure(words, now, Boolean(bold));
-    const start = Math.max(left - BEYOND / scale, Math.min(x - (across * ["left", "middle", "right"].indexOf(end)) / 2, left + wide + BEYOND / scale - across)), base = y + MIDDLE * (now - size);
-    const box = [start - 2, base - 0.75 * now, start + across + 2, base + 0.05 * now];
+    const mark = boxes.get(record), before = mark ? x - mark[1] : 0, beyond = BEYOND / scale, base = y + MIDDLE * (now - size);
+    const start = Math.max(left - beyond + before, Math.min(x - (across * ["left", "middle", "right"].indexOf(end)) / 2, left + wide + beyond - across));
+    const box = [start - before - 2, base - 0.75 * now, start + across + 2, base + 0.05 * now];
     if (taken.some((other) => [0, 1].every((k) => box[k] < other[k + 2] && other[k] < box[k + 2]))) continue;
     taken.push(box);
     placed.set(record, [kind, start, base, words, now, own, bold, "left"]);
+    if (mark) placed.set(mark, mark.with(1, start - before));
   }
-  return records.filter((record) => record[0] !== "text" || placed.has(record)).map((record) => placed.get(record) ?? record);
+  const gone = new Set([...texts, ...boxes.values()].filter((one) => !placed.has(one)));
+  return records.filter((record) => !gone.has(record)).map((record) => placed.get(record) ?? record);
+}
+
+// Return whether a record is a small box that stands before a text, in its line.
+function isBefore([kind, x, y, wide, high], [, tx, ty, , , , , end]) {
+  return kind === "rect" && Math.max(wide, high) <= READABLE && end === "left" && tx > x + wide && tx < x + wide + READABLE && Math.abs(ty - y - high) < READABLE / 2;
 }
 
 // Draw a colour map from left to right.
