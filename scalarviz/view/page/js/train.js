@@ -53,7 +53,7 @@ export class TrainOn {
     const { actions } = page, { toggle_run: run, step } = actions;
     actions.toggle_run = () => (this.training || (this.atEnd && !page.playing) ? this.toggle() : run());
     actions.step = by => (this.atEnd ? this.one(by) : step(by));
-    this.button = part("buttons").appendChild(element("button", "", "train on"));
+    this.button = part("buttons").appendChild(element("button", "train", "train on"));
     this.button.title = "train further from the last step, in this browser (Space there)";
     this.button.addEventListener("click", () => this.toggle());
     const field = this.field = part("speed").appendChild(element("label", "", "lr ")).appendChild(element("input"));
