@@ -160,11 +160,11 @@ class Engine {
     return loss;
   }
 
-  /** Return the loss of the present weights, of the next batch or of all samples; the gradient stays. */
+  /** Return the loss of the present weights, of the next batch or of all samples (without penalties); the gradient stays. */
   lossNow(whole) {
-    const { grad, order, settings: { samples } } = this, kept = grad.slice();
-    if (whole && order.length !== samples) this.order = new Int32Array(samples);
-    const loss = this.gradient();
+    const { grad, order, settings: { samples, penalised } } = this, kept = grad.slice(), other = whole && order.length !== samples;
+    if (other) this.order = new Int32Array(samples);
+    const loss = this.gradient() - (other && penalised ? this.penalty() : 0);
     this.order = order;
     grad.set(kept);
     return loss;

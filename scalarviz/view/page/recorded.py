@@ -34,7 +34,7 @@ from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
 from .page import SceneParts, about_of, gathered, keys_of, parts_of, shell, shows_of
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, slots_of, still_bytes
-from .trains import Trains, trains_of
+from .trains import trains_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 ROWS = 128
@@ -96,9 +96,10 @@ def html_of(
     numbers, tables = gathered(subject, read(), document, quantities)
     seen = films(pictures, others)
     slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
-    trains = trains_of(source, with_panels, slots) if frames is None or shown[-1] == len(record) - 1 else Trains("")
-    word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
-    lists.add_coming(last, "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)))
+    trains = trains_of(source, with_panels, slots)
+    if trains.parts:
+        word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
+        lists.add_coming(last, "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)))
     source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)

@@ -125,7 +125,11 @@ export class TrainOn {
     const found = did.split(",").map(one => /^(lr|\d+):([-+.\de]+)@(\d+)$/.exec(one)).filter(Boolean);
     for (const [, what, value, step] of [...found, [null, "", "", until]]) {
       const wanted = Math.min(Number(step), until), each = Math.ceil((wanted - this.last) / FRAMES_REPEATED);
-      while (this.last < wanted) await this.begin(Math.min(each, wanted - this.last), Infinity);
+      while (this.last < wanted) {
+        const before = this.last;
+        await this.begin(Math.min(each, wanted - before), Infinity);
+        if (this.last <= before || !Number.isFinite(this.run.trained.at(-1))) return; // somebody else asks, or it diverged
+      }
       if (what === "lr") this.field.value = value;
       else if (what) await this.change(Number(what), value);
     }
@@ -206,7 +210,7 @@ export class TrainOn {
     const texels = run.tables.weight.numbers.subarray(run.frames * run.tables.weight.columns);
     for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
     if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
-    for (const [name, number] of Object.entries({ steps: step, loss, lr: this.rates[0], sample: found[""]?.[0] ?? NaN })) run[name].push(number);
+    for (const [name, number] of Object.entries({ steps: step, loss, lr: this.rate, sample: found[""]?.[0] ?? NaN })) run[name].push(number);
     this.paint(step, painted);
     run.trained.push(trained);
     run.frames += 1;
