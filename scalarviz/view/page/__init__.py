@@ -1,8 +1,8 @@
 """Pages: a recording in a browser. The browser's code is in ``js/`` (`player.js` first).
 
-Read `recorded` first: it decides what the page of a recording contains; `link` does so for one behind a ``#``. `page`
-wraps each as one HTML file, with what comes from the scene; `recording` has the methods of recordings that write them,
-and decides what the page of two recordings contains.
+Read `recorded` first: it decides what the page of a recording contains. `page` wraps it as one HTML file, with what
+comes from the scene; `recording` has the methods of recordings that write them, and decides what the page of two
+recordings contains.
 
 Parts of a page: `document`, everything that all frames share; `bar`, the window's time bar for a browser; `pack`,
 numbers over time as text; `pictures`, panels at some frames; `lists`, the window's display lists of all frames, also

@@ -20,21 +20,19 @@ _BESIDE = 8.0  # pixels beside a narrow bar that the page's own edge already has
 
 
 def bars_of(
-    subject: Subject, frame: Frame, steps: Sequence[int], past: Past | None = None, *, other: Curve | None = None,
-    sizes: Sequence[tuple[int, int]] = SIZES, off: float = 0.05,
+    subject: Subject, frame: Frame, steps: Sequence[int], past: Past | None = None, *, other: Curve | None = None
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return the bar of a subject at its newest `frame`, for a page with these `steps`.
 
-    `past` replaces that of the frame. An `other` curve is drawn like a branch. Curves may be `off` pixels off. Without
-    a second step there is no bar.
+    `past` replaces that of the frame. An `other` curve is drawn like a branch. Without a second step there is no bar.
     """
     bar, own = TimeBar(DARK), past or frame.past
     bar.follow(subject, frame)
-    bar.buttons, bar.off, bar.other = False, off, other
+    bar.buttons, bar.off, bar.other = False, 0.05, other
     if own is None or own.newest <= steps[0]:
         return []
     own = replace(own, first=steps[0], curve=own.curve.after(steps[0] - (not bar.by_weights)))
-    return [_bar(bar, replace(frame, past=own), steps, *size) for size in sizes]
+    return [_bar(bar, replace(frame, past=own), steps, *size) for size in SIZES]
 
 
 def _bar(bar: TimeBar, frame: Frame, steps: Sequence[int], wide: int, high: int) -> dict[str, Any]:

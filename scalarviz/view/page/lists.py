@@ -145,18 +145,16 @@ def spliced(before: Sequence[int], now: Sequence[int], count: int) -> list[Any]:
 class FrameLists:
     """Writes the picture of each frame of a page, for every quantity, in every shape; numbers are bound.
 
-    Panels are written once for all quantities, and for each letter of a word that one of them reads. Without
-    `captioned` there is no sentence about the sample's output, which is another one at each step.
+    Panels are written once for all quantities, and for each letter of a word that one of them reads.
     """
 
     def __init__(
-        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES,
-        *, captioned: bool = True,
+        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES
     ) -> None:  # fmt: skip
         self._pool, self._quantities = pool, [*quantities]
         self._benches = [[Workbench(subject, size, quantity=name) for name in quantities] for size in shapes]
         for bench in (one for some in self._benches for one in some):
-            bench.timed, bench.captioned = True, captioned
+            bench.timed = True
             bench.lay_out()
         drawers = [[*some[0].side.drawers.values()] for some in self._benches]
         self._readers = [next((one for one in some if isinstance(one, WordDrawer)), None) for some in drawers]

@@ -33,15 +33,12 @@ _MARK = "!"  # starts a dense text
 _DENSE = str.maketrans("&<>`", ".,:/")
 
 
-def packed(
-    table: Float32, *, exact: bool | None = None, most: int = LARGEST, led: Float32 | None = None, dense: bool = False
-) -> dict[str, Any]:
+def packed(table: Float32, *, exact: bool | None = None, led: Float32 | None = None) -> dict[str, Any]:
     """Return a float32 table (frames, columns) as JSON data.
 
     Every bit is kept if `exact` (default: up to `EXACT` numbers). Otherwise the error is at most half of the column's
-    ``step``, and the column's largest number has `most` steps; 2,045 needs 12 bits. With `most` below `LARGEST`, steps
-    are powers of 2, which are shorter. `led` predicts exact numbers; the reader needs it too. ``data`` has compressed
-    bytes as a :func:`dense_text` or base64.
+    ``step``, and the column's largest number has `LARGEST` steps. `led` predicts exact numbers; the reader needs it
+    too. ``data`` has compressed bytes as a :func:`dense_text`.
     """
     if table.dtype != np.float32 or table.ndim != 2:
         raise InputError(f"cannot pack a table of {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
@@ -52,11 +49,11 @@ def packed(
         found = ((deflated(_bytes_apart(one), zlib.Z_FILTERED), order) for order, one in moved.items())
         said |= {"bits": 32}
     else:
-        numbers, step = _rounded(table, most)
+        numbers, step = _rounded(table)
         said |= {"bits": 16, "step": text_of(step.astype("<f4").tobytes())}
         found = ((deflated(_bytes_apart(_differences16(numbers, order))), order) for order in ORDERS[:2])
     data, order = min(found, key=lambda one: (len(one[0]), one[1]))
-    return said | {"order": order, "data": dense_text(data) if dense else text_of(data)}
+    return said | {"order": order, "data": dense_text(data)}
 
 
 def deflated(data: bytes, how: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
@@ -72,7 +69,7 @@ def squeezed(told: object) -> bytes:
 
 def packed_text(table: Float32, *, exact: bool | None = None, led: Float32 | None = None) -> str:
     """Return a packed table as JSON."""
-    return json.dumps(packed(table, exact=exact, led=led, dense=True), separators=(",", ":"))
+    return json.dumps(packed(table, exact=exact, led=led), separators=(",", ":"))
 
 
 KINDS = {"u1": "Uint8", "i1": "Int8", "i2": "Int16", "f4": "Float32", "f8": "Float64"}
@@ -173,18 +170,16 @@ def _bytes_apart(folded: NDArray[Any]) -> bytes:
 # ---- 16 bits
 
 
-def _rounded(table: Float32, largest: int) -> tuple[NDArray[np.int64], Float32]:
+def _rounded(table: Float32) -> tuple[NDArray[np.int64], Float32]:
     """Return whole numbers of steps (N, T), and each column's step (T,)."""
     wide = np.where(np.isfinite(table), table, 0).astype(np.float64)
     top = np.max(np.abs(wide), axis=0, initial=0.0)
-    step = np.maximum((top / largest).astype(np.float32), _TINY)
-    low = step.astype(np.float64) * largest < top
+    step = np.maximum((top / LARGEST).astype(np.float32), _TINY)
+    low = step.astype(np.float64) * LARGEST < top
     step[low] = np.nextafter(step[low], np.float32(np.inf))
-    if largest < LARGEST:
-        step = np.exp2(np.minimum(np.ceil(np.log2(step.astype(np.float64))), 117)).astype(np.float32)
-    beyond = step.astype(np.float64) * largest > np.finfo(np.float32).max
+    beyond = step.astype(np.float64) * LARGEST > np.finfo(np.float32).max
     step[beyond] = np.nextafter(step[beyond], np.float32(0))
-    numbers = np.clip(np.rint(wide / step.astype(np.float64)), -largest, largest).astype(np.int64)
+    numbers = np.clip(np.rint(wide / step.astype(np.float64)), -LARGEST, LARGEST).astype(np.int64)
     numbers[np.isnan(table)] = _NAN
     numbers[np.isposinf(table)], numbers[np.isneginf(table)] = _INF, _MINUS_INF
     return numbers, step

@@ -36,7 +36,6 @@ from ..shown.names import Names
 from ..shown.subject import Subject, pair_subject
 from .bar import bars_of
 from .document import document_of
-from .link import link_of
 from .lists import FrameLists, Pool
 from .pack import Float32, dense_text, packed_text, squeezed
 from .page import GESTURES, keys_of, numbers_of, shell
@@ -106,37 +105,6 @@ class Recorded(PageWriter, recording.Recorded):
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
         return write_html(path, [self.path], partial(html_of, self, self.pictures, **asked))
 
-    def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
-        """Return the branch as a link: its values follow the ``#``, 12 bits a number, and are never sent to a server.
-
-        Parameters
-        ----------
-        player : str
-            Address of the page that plays links, which :func:`scalarviz.view.page.link.write_player` writes: one file
-            for all links, on any web space or disk.
-        theme, title : str
-            As for :meth:`save_html`.
-
-        Returns
-        -------
-        str
-            At most 8,000 characters.
-
-        Raises
-        ------
-        InputError, TypeMismatchError, UnknownNameError
-            Not even two frames fit into a link, or an argument is not allowed.
-
-        Warns
-        -----
-        RuntimeWarning
-            Steps were left out; the message says how many are in the link.
-        """
-        link = link_of(self, player, theme=theme, title=title)
-        if link.said:
-            warnings.warn(link.said, RuntimeWarning, stacklevel=2)
-        return link.text
-
 
 class Recording(PageWriter, recording.Recording):
     """See :class:`scalarviz.run.sources.recording.Recording`."""
@@ -175,12 +143,6 @@ class Recording(PageWriter, recording.Recording):
                 return html_of(record, pictures or record.pictures, others=others, scene=self.subject, **asked)
 
             return write_html(path, [record.path], make, self.every)
-
-    def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
-        """Return the frames recorded so far as a link; see :meth:`Recorded.save_link`."""
-        with closing(self.read()) as record:
-            assert isinstance(record, Recorded)  # because of `reader`
-            return record.save_link(player, theme=theme, title=title)
 
     def _drawn(
         self,

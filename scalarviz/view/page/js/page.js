@@ -41,8 +41,7 @@ export class Page {
     this.controls = makeButtons(part("buttons"), part("speed"), this);
     this.quantities = makeQuantities(part("quantities"), this);
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
-    const bits = run.about.bits ?? 16;
-    const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: only certain digits are shown`;
+    const rounded = run.exact ? "" : "  \u00b7  numbers of 16 bits: only certain digits are shown";
     this.origin = part("about").textContent = run.about.line + rounded;
   }
 
