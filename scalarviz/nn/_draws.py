@@ -38,6 +38,18 @@ class Draw:
         return source(self.seed, rng.Stream.WEIGHTS, self.place, n, start=start).reshape(shape)
 
 
+class LevelDraw(Draw):
+    """A draw whose numbers are all `level`; `kinds` lists what it was asked for."""
+
+    def __init__(self, place: int, level: float) -> None:
+        super().__init__(0, place)
+        self.level, self.kinds = level, list[str]()
+
+    def _next(self, source: Callable[..., NDArray[np.floating]], shape: Shape) -> NDArray[np.floating]:
+        self.kinds.append(source.__name__)
+        return np.full(shape, self.level)
+
+
 class Counter:
     """The process-wide place of the next parameter without a seed."""
 

@@ -28,7 +28,7 @@ from ..scalar.sample import Sample
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import METHODS, PLACE
 from ._buffer import Buffer
-from ._draws import Function, next_draw, no_bias, pytorch_default
+from ._draws import Draw, Function, next_draw, no_bias, pytorch_default
 from ._inputs import ONE_INPUT, SEVERAL, as_argument, as_input, as_lists, as_result, from_sample, is_ours
 from ._numbers import Numbers
 from ._parameter import FloatArray, Parameter, ParameterView, fitted, float_array
@@ -534,7 +534,7 @@ class Module:
             owner._books.rule = rule
 
     def _drawn(
-        self, rule_of: Callable[[Module], Function], seed: int | None
+        self, rule_of: Callable[[Module], Function], seed: int | None, draw_of: Callable[..., Draw] = next_draw
     ) -> Iterator[tuple[Module, Parameter | Weight, FloatArray]]:
         """Yield new numbers for every parameter, and the module whose it is."""
         done: set[int] = set()
@@ -543,7 +543,7 @@ class Module:
             for name, part in owner._members():
                 if not isinstance(part, Parameter | Weight) or id(part) in done:
                     continue
-                draw = next_draw(seed, len(done))
+                draw = draw_of(seed, len(done))
                 done.add(id(part))
                 shape = part.shape if isinstance(part, Parameter) else ()
                 fill = getattr(rule, "bias", no_bias) if name == "bias" else rule

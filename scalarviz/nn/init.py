@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ._draws import (
     Draw,
     Function,
     Initializer,
+    LevelDraw,
     between,
     kaiming_uniform,
     next_draw,
@@ -96,6 +97,34 @@ def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
     """
     usual = pytorch_default()
     return {part: values for _, part, values in module._drawn(lambda owner: owner._books.rule or usual, seed)}
+
+
+class Law(NamedTuple):
+    """How the first numbers of a parameter follow from its draws: ``low + span * draw``, number by number."""
+
+    kind: str  # of the draws: "uniform", "normal", or "" for none
+    place: int  # of the parameter in its network
+    low: FloatArray
+    span: FloatArray
+
+
+def laws(module: Module) -> dict[Parameter | Weight, Law]:
+    """Return the law of each parameter; those whose initialiser does something else with its draws are missing."""
+    usual, found, draws = pytorch_default(), list[dict[Parameter | Weight, FloatArray]](), list[LevelDraw]()
+    for level in (0.0, 1.0, 0.5):
+
+        def draw_of(seed: int | None, place: int, level: float = level) -> LevelDraw:
+            draws.append(LevelDraw(place, level))
+            return draws[-1]
+
+        drawn = module._drawn(lambda owner: owner._books.rule or usual, 0, draw_of)
+        found.append({part: values for _, part, values in drawn})
+    made = dict[Parameter | Weight, Law]()
+    for (part, low), draw in zip(found[0].items(), draws, strict=False):
+        span = found[1][part] - low
+        if len(draw.kinds) < 2 and np.allclose(found[2][part], low + 0.5 * span):
+            made[part] = Law("".join(draw.kinds), draw.place, low, span)
+    return made
 
 
 def without_rule(module: Module) -> list[Parameter | Weight]:

@@ -96,15 +96,20 @@ def test_space_trains_at_the_end_and_pauses(browse, tmp_path):
     assert page.evaluate("scalarviz.run.frames") == frames
     page.keyboard.press("ArrowLeft")
     assert page.evaluate("scalarviz.frame") == frames - 2
-    page.get_by_role("button", name="back to step").click()
+    page.get_by_role("button", name="recording", exact=True).click()
     assert page.evaluate("[scalarviz.run.frames, scalarviz.frame]") == [5, 4]
 
 
 def test_forward_back_and_forward_again_has_the_same_bits(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("playground"), tmp_path), "#frame=99")
     first = [stepped(page, 7), stepped(page, 1)]
-    page.get_by_role("button", name="back to step").click()
+    page.get_by_role("button", name="recording", exact=True).click()
     assert [stepped(page, 7), stepped(page, 1)] == first
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")  # the last recorded frame, in the second line
+    page.get_by_role("button", name="train here").click()
+    page.wait_for_function("() => !scalarviz.training.waiting && scalarviz.training.lines.length === 3")
+    assert page.evaluate("scalarviz.run.steps.at(-1)") > 7
 
 
 def test_a_rate_that_is_too_high_stops_and_says_so(browse, tmp_path):
@@ -113,7 +118,7 @@ def test_a_rate_that_is_too_high_stops_and_says_so(browse, tmp_path):
     page.get_by_role("button", name="train on").click()
     page.wait_for_function("() => document.getElementById('about').textContent.includes('diverged')")
     assert page.get_by_role("button", name="train on").is_visible()
-    page.get_by_role("button", name="back to step").click()
+    page.get_by_role("button", name="recording", exact=True).click()
     page.locator("#speed input").fill("0.01")
     assert np.isfinite(stepped(page)["loss"])
 
@@ -122,7 +127,7 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     made = scene("rgb")
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
     page.evaluate("scalarviz.select(4)")
-    page.locator("#card input").fill("-3")
+    page.get_by_label("set to").fill("-3")
     page.keyboard.press("Enter")
     page.wait_for_function(GROWN, arg=6)
     found = page.evaluate(LAST)
@@ -136,8 +141,6 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     found = stepped(page, 5)
     made.run.step(5)
     assert far(found["weight"][:12], made.run.values) < 1e-5
-    page.keyboard.press("Home")
-    assert not page.locator("#card input").is_visible()
 
 
 def test_an_address_repeats_what_was_done_to_the_bit(browse, tmp_path):
@@ -147,7 +150,7 @@ def test_an_address_repeats_what_was_done_to_the_bit(browse, tmp_path):
     page.locator("#speed input").fill("0.125")
     stepped(page, 5)
     page.evaluate("scalarviz.select(4)")
-    page.locator("#card input").fill("-0.7")
+    page.get_by_label("set to").fill("-0.7")
     page.keyboard.press("Enter")
     page.wait_for_function(GROWN, arg=8)
     wanted = stepped(page, 300)
@@ -217,3 +220,138 @@ def test_a_page_that_cannot_train_says_why(layers, why, tmp_path):
 def test_a_page_says_that_it_holds_the_samples(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
     assert "holds 1,024 samples" in said(page, "about")
+
+
+# ---- from any frame
+
+
+def waited(page, step):
+    page.wait_for_function(
+        "step => !scalarviz.training.waiting && !scalarviz.late && scalarviz.run.steps.at(-1) === step", arg=step
+    )
+    return page.evaluate(LAST)
+
+
+@pytest.mark.parametrize("name", ["rgb", "xor", "playground", "digits"])
+def test_from_any_frame_it_computes_what_the_recording_holds(name, browse, tmp_path):
+    """Also between two states of the optimiser: the way there is computed again."""
+    made = scene(name, **({"optimizer": "adam"} if name in ("rgb", "playground") else {}))
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=12), "#frame=5")
+    page.wait_for_function("() => scalarviz.frame === 5")
+    page.get_by_role("button", name="train here").click()
+    page.wait_for_function("() => scalarviz.training.line?.run.computed > 0")
+    page.get_by_role("button", name="pause").first.click()
+    page.wait_for_function("() => !scalarviz.training.waiting")
+    step = page.evaluate("scalarviz.run.steps.at(-1)")
+    assert page.evaluate("scalarviz.run.steps.length") == 6 + page.evaluate("scalarviz.run.computed")
+    end = made.run.steps + 40
+    made.run.step(40)
+    found = stepped(page, end - step)
+    count = len(made.run.values)
+    assert far(found["weight"][:count], made.run.values) < 1e-4
+    assert far(found["gradient"][:count], made.run.frame().gradient) < 1e-3
+
+
+def test_a_line_that_leaves_the_recording_is_no_part_of_it(browse, tmp_path):
+    """Its frames are its own, its panels too; the recording and the line before it stay, and the bar leads to them."""
+    made = scene("rgb")
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=12), "#frame=4")
+    recorded = page.evaluate("scalarviz.run.steps")
+    page.locator("#speed input").fill("3")
+    page.keyboard.press("Enter")  # keys are the page's again
+    page.evaluate("scalarviz.training.one(20)")
+    assert waited(page, recorded[4] + 20)["step"] == recorded[4] + 20
+    assert page.evaluate("scalarviz.run.steps") == [*recorded[:5], recorded[4] + 20]
+    assert "pictures at step 27" in painted(page)
+    assert "train=27" in page.evaluate("location.hash")
+    page.keyboard.press("ArrowLeft")
+    page.evaluate("scalarviz.training.one(1)")
+    waited(page, recorded[4] + 1)
+    assert page.evaluate("scalarviz.training.lines.map(line => line.run.steps.at(-1))") == [27, recorded[4] + 1]
+    for end in (27, recorded[-1]):  # rings of the other line, and of the recording
+        place = page.evaluate(
+            "step => scalarviz.bar.endOf(scalarviz.bar.lines.find(run => run.steps.at(-1) === step))", end
+        )
+        box = page.locator("#bar").bounding_box()
+        scale = page.evaluate("scalarviz.bar.root.clientWidth / scalarviz.bar.size[0]")
+        page.mouse.click(box["x"] + scale * place[0], box["y"] + scale * place[1])
+        page.wait_for_function("step => scalarviz.run.steps.at(-1) === step", arg=end)
+    assert page.evaluate("scalarviz.run.steps") == recorded
+
+
+@pytest.mark.parametrize("name", ["xor", "playground", "digits", "uinn"])
+def test_another_seed_is_pythons(name, browse, tmp_path):
+    made = scene(name, steps=0)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=6), "#frame=3")
+    page.get_by_role("button", name="change").click()
+    page.get_by_label("seed", exact=True).fill("7")
+    page.get_by_role("button", name="begin with this seed").click()
+    found = waited(page, 0)
+    made.run.restart(seed=7)
+    count = len(made.run.values)
+    assert far(found["weight"][:count], made.run.values) < 1e-6
+    found = stepped(page, 5)
+    made.run.step(5)
+    assert far(found["weight"][:count], made.run.values) < 1e-4
+    assert page.evaluate("location.hash") == "#train=5&seed=7"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_freezing_the_batch_and_gradients_that_stay_are_pythons(kept, browse, tmp_path):
+    made = scene("rgb")
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    page.evaluate("scalarviz.select(4)")
+    page.get_by_label("frozen").check()
+    waited(page, 7)
+    page.get_by_role("button", name="change").click()
+    page.get_by_label("batch").fill("32")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !scalarviz.training.waiting && scalarviz.run.frames === 7")
+    made.run.model.parameters()[0][1, 1].frozen = True
+    made.run.change(batch_size=32)
+    if kept:
+        page.get_by_label("no zero_grad").check()
+        page.wait_for_function("() => !scalarviz.training.waiting && scalarviz.run.frames === 8")
+    found = stepped(page, 1)
+    before, gradient = made.run.values.copy(), made.run.frame().gradient.copy()
+    made.run.step(1)
+    if kept:
+        moved = made.run.values - before - 0.5 * gradient
+        moved[4] = 0.0
+        assert far(found["update"][:12], moved) < 1e-4
+    else:
+        assert far(found["weight"][:12], made.run.values) < 1e-5
+    assert found["update"][4] == 0.0
+    page.get_by_role("button", name="undo").click()
+    assert page.evaluate("scalarviz.frame") == (6 if kept else 5)
+
+
+def test_equal_weights_stay_equal(browse, tmp_path):
+    """All units of a layer get the same gradient: the network learns as one with one unit."""
+    page = opened(browse(reduced_motion="reduce"), written(scene("playground"), tmp_path), "#frame=2")
+    page.get_by_role("button", name="change").click()
+    page.get_by_role("button", name="begin with equal weights").click()
+    page.wait_for_function("() => !scalarviz.training.waiting && scalarviz.run.computed === 1")
+    found = stepped(page, 50)
+    shapes = page.evaluate("scalarviz.run.document.tensors.map(({ start, shape }) => [start, shape])")
+    (start, (high, wide)), *_ = shapes
+    rows = np.array(found["weight"][start : start + high * wide]).reshape(high, wide)
+    assert np.ptp(rows, axis=0).max() == 0.0
+    assert np.ptp(rows) > 0.0
+    assert "equal=0.5" in page.evaluate("location.hash")
+
+
+def test_an_address_repeats_a_line_with_all_its_changes(browse, tmp_path):
+    file = written(scene("rgb", optimizer="adam"), tmp_path, steps=9)
+    page = opened(browse(reduced_motion="reduce"), file, "#frame=99")
+    hash = "#train=60&from=6&did=lr:0.05@6,4:-0.7@19,f5:1@30,keep:1@40,raw:1@50,batch:2@55"
+    found = []
+    for one in (page, browse(reduced_motion="reduce")):
+        opened(one, file, hash)
+        found.append(waited(one, 60))
+        assert one.evaluate("location.hash") == hash
+    assert found[0] == found[1]
+    page.evaluate("scalarviz.go(0)")
+    page.evaluate("scalarviz.training.undo()")
+    page.evaluate("scalarviz.training.home()")
+    assert page.evaluate("location.hash") == ""

@@ -14,6 +14,7 @@ from kit.networks import NETWORKS, SMALL
 from kit.runs import far, make_run
 from scalarviz import nn, optim, rng
 from scalarviz.engine.js.printer import FLOAT64
+from scalarviz.nn import init
 from scalarviz.scalar import ops
 from scalarviz.scalar.emit import UPSTREAM, adjoint, translate
 from scalarviz.scalar.kernel import numpy_form
@@ -121,6 +122,30 @@ def test_orders_draws_and_masks_have_the_bits_of_python():
             assert found.pop(0) == rng.drawn_indices(seed, k, samples, batch).tolist()
     dropped = rng.dropped(seed, 2, step, np.arange(9), np.arange(5), 0.3)
     assert found == np.where(dropped, 0, 1 / 0.7).ravel().tolist()
+
+
+def test_first_weights_of_a_seed_are_pythons():
+    """Of every initialiser whose numbers are a line through its draws; the others have no law."""
+    rules = [
+        init.uniform(-1, 3), init.normal(0.5, 0.2), init.pytorch_default(), init.xavier_uniform(),
+        init.kaiming_uniform(),
+    ]  # fmt: skip
+    seed, laws, wanted = 2**33 + 5, [], []
+    for rule in rules:
+        net = nn.Sequential(nn.Linear(3, 5), nn.LayerNorm(5), nn.Embedding(4, 3, padding_idx=1))
+        net.initialize(rule, seed=seed)
+        for part, law in init.laws(net).items():
+            ends = (end.ravel().tolist() for end in (law.low, law.span))
+            laws.append((law.kind, law.place, len(wanted), law.low.size, *ends))
+            wanted += part.data.ravel().tolist()
+    found = answers(f"""
+      const theta = new Float64Array({len(wanted)});
+      drawWeights(theta, {json.dumps(laws)}, {seed});
+      console.log(JSON.stringify([...theta]));
+    """)
+    assert far(found, wanted) < 1e-15
+    net.initialize(lambda shape, fan_in, fan_out, draw: draw.uniform(shape) ** 2, seed=1)
+    assert [part for part in net.parameters() if part in init.laws(net)] == [net[0].bias, net[1].weight, net[1].bias]
 
 
 EDGES = [0.0, -0.0, 0.3, -0.7, 1.0, -1.0, 2.5, -3.0, 30.0, -30.0, 710.0, 1e-300, 1e300, -1e300, 5e-324,

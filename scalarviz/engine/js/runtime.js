@@ -33,7 +33,7 @@ function _float16(x) {
 // ---- random numbers (rng.py)
 
 const M0 = 0xd2511f53, M1 = 0xcd9e8d57, W0 = 0x9e3779b9, W1 = 0xbb67ae85;
-const STREAM = { order: 2, sampling: 4, dropout: 5 };
+const STREAM = { weights: 1, order: 2, sampling: 4, dropout: 5 };
 const word = (x) => x >>> 0;
 const words = (n) => [n % 4294967296, Math.floor(n / 4294967296)];
 
@@ -97,6 +97,23 @@ function samplesOf(into, step, { seed, samples, sampling, shape }) {
   }
 }
 
+const unit = (upper, lower) => ((upper >>> 5) * 67108864 + (lower >>> 6)) / 9007199254740992;
+
+/** Fill `into` with the first weights of a seed: each law is the kind of its draws, its place, first weight, size, low and span. */
+function drawWeights(into, laws, seed) {
+  for (const [kind, place, first, size, low, span] of laws) {
+    for (let k = 0; k < size; k++) {
+      let draw = 0;
+      if (kind) {
+        const found = philox(k >> 1, STREAM.weights, ...words(place), ...words(seed)), a = unit(found[0], found[1]), b = unit(found[2], found[3]);
+        const radius = Math.sqrt(-2 * Math.log1p(-a)), angle = 2 * Math.PI * b;
+        draw = kind === "uniform" ? [a, b][k & 1] : radius * (k & 1 ? Math.sin(angle) : Math.cos(angle));
+      }
+      into[first + k] = (low[k] ?? low) + (span[k] ?? span) * draw;
+    }
+  }
+}
+
 const _key = (seed, call) => philox(call, STREAM.dropout, 0, 0, ...seed).slice(0, 2);
 
 /** A factor of a dropout mask. */
@@ -128,7 +145,13 @@ class Engine {
     for (let at = 0; settings.features && at < this.data.length; at += settings.numbers) made.features(this.data, at);
   }
 
-  /** Compute the gradient of the next step's batch; return its loss, with penalties. */
+  /** Take another number of samples for a step. */
+  takeBatch(count) {
+    this.settings = { ...this.settings, batch: count };
+    this.order = new Int32Array(count);
+  }
+
+  /** Compute the gradient of the next step's batch; return its loss, with penalties. With `kept` it is added to the one before. */
   gradient() {
     const { made, settings, theta, extended, sums, grad, data, order, steps, stats } = this;
     samplesOf(order, steps, settings);
@@ -137,7 +160,7 @@ class Engine {
       extended.set(theta);
       made.derive(extended);
     }
-    for (let i = 0; i < sums.length; i++) sums[i] = 0;
+    for (let i = 0; i < sums.length; i++) sums[i] = this.kept && i < grad.length ? grad[i] : 0;
     const loss = made.gradient(extended, sums, data, order, steps, settings.seed, scale, stats);
     if (extended !== theta) made.spread(extended, sums);
     for (let i = 0; i < grad.length; i++) grad[i] = sums[i];
@@ -149,7 +172,7 @@ class Engine {
     const { made, settings, exact, rounded } = this, clipped = settings.limits.clip_norm === null ? 0 : 1;
     const loss = this.gradient();
     exact[0] = rates[0];
-    exact[1] = this.steps + 1 + settings.before;
+    exact[1] = this.uncorrected ? Infinity : this.steps + 1 + settings.before; // no correction is left after so many steps
     for (let k = 1; k < rates.length; k++) exact[k + 1 + clipped] = rates[k];
     made.derived(exact);
     for (let k = 0; k < exact.length; k++) rounded[k] = exact[k];

@@ -21,7 +21,7 @@ from ...checks import position
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown, typed
 from ...nn import Flatten, Module
 from ...nn._buffer import Buffer
-from ...nn.init import drawn, without_rule
+from ...nn.init import Law, drawn, laws, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
@@ -64,6 +64,16 @@ def drawn_weights(
             start = start_of[block] + int(getattr(part, "_index", 0))
             values[start : start + found.size], known[start : start + found.size] = np.ravel(found), True
     return values, known
+
+
+def laws_of_weights(model: Any, tape: Tape) -> list[tuple[int, Law]]:
+    """Return the laws of the first weights of a module, and the start of each in theta."""
+    start_of, found = starts(tape), list[tuple[int, Law]]()
+    for part, law in (laws(model) if isinstance(model, Module) else {}).items():
+        (block,) = as_blocks([part])
+        if block in start_of:
+            found.append((start_of[block] + int(getattr(part, "_index", 0)), law))
+    return found
 
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:

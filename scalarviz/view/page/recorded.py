@@ -96,7 +96,7 @@ def html_of(
     numbers, tables = gathered(subject, read(), document, quantities)
     seen = films(pictures, others)
     slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
-    trains = trains_of(source, with_panels, slots)
+    trains = trains_of(source, with_panels, shown, slots, scene.run if isinstance(scene, Scene) else None)
     if trains.parts:
         word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
         lists.add_coming(last, "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)))

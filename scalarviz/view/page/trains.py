@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ... import rng
 from ...engine.js.module import lacks, module, runtime, settings, viewer
-from ...errors import ScalarvizError
+from ...errors import FileFormatError, ScalarvizError
+from ...run.core.gather import drawn_weights, laws_of_weights
 from ...run.opened.network import Network
+from ...run.run import Run
 from ...run.sources.played import RecordedSource
-from ...run.sources.recording.steps import training_at
+from ...run.sources.recording.programs import Rule
+from ...run.sources.recording.recorded import Recorded
+from ...run.sources.recording.steps import leading, training_at
 from ...tape import Plan, lower
 from ..panels.drawer import Slot
 from ..shown.subject import Subject
@@ -22,6 +29,10 @@ from .scripts import bare, joined, plain
 
 MOST_DATA = 4_000_000
 """Most letters of a page's samples."""
+MOST_KEYS, MOST_RATES = 16, 4_000
+"""Most states from which a page trains, and most runs of equal rates between them; else it has the last one alone."""
+CORRECTED = ("Adam", "AdamW")
+"""Optimisers with a bias correction that a page can leave out."""
 
 
 class Trains(NamedTuple):
@@ -32,11 +43,19 @@ class Trains(NamedTuple):
     program: str = ""  # for a worker of its own; the page's policy contains its hash
 
 
-def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot]) -> Trains:
-    """Return what a browser needs to go on from the last frame of the branch; it paints the `slots` of panels."""
-    record = source.record
+def trains_of(
+    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot], run: Run | None
+) -> Trains:
+    """Return what a browser needs to go on from any of the `frames`; it paints the `slots` of panels.
+
+    The recorded `run`, if it is there, tells how its first weights were drawn.
+    """
+    record, keys = source.record, list[dict[str, Any]]()
     try:
-        rule, rates = training_at(record, len(record) - 1)
+        places, past = _leading(record, frames)
+        for place in places:  # the last one is that of the program, which has one training
+            rule, rates = training_at(record, frames[place])
+            keys.append(_key(place, rule))
     except ScalarvizError:
         return Trains("")  # the page says why its steps do not open
     problem, network, probe = rule.training.problem, rule.network, source.probe
@@ -59,12 +78,12 @@ def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot
         "every": int(np.diff(record.steps[-2:]).sum()) or 1,
         "slots": [_slot(name, one) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
-        "steps": rule.training.steps, "trained": problem.trained.astype(int).tolist(),
-        "frozen": problem.store.frozen.astype(int).tolist(),
+        "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys], "past": past,
+        "laws": [] if run is None else _laws(run, value), "corrects": rule.said.optimizer in CORRECTED,
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
     }  # fmt: skip
-    parts = {"start": array_text(np.stack([value, *problem.state])), "samples": samples,
+    parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":"))}  # fmt: skip
     made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in (("MADE", module(problem)), ("VIEW", look))]
     body = "".join([bare(plain(runtime())), *made, bare(joined("worker.js"))])
@@ -72,6 +91,45 @@ def trains_of(source: RecordedSource, subject: Subject, slots: Mapping[str, Slot
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
     return Trains(f"holds {many:,} sample{'s' * (many > 1)}", parts, program)
+
+
+def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[tuple[int, tuple[float, ...]]]]:
+    """Return the places of the frames that the page keeps states of, and the rates of all steps from the first one."""
+    with suppress(FileFormatError):
+        places, past = leading(record, frames)
+        if len(places) <= MOST_KEYS and len(past) <= MOST_RATES:
+            return places, past
+    return [len(frames) - 1], []
+
+
+def _key(place: int, rule: Rule) -> dict[str, Any]:
+    """Return where a training stands; its arrays are copies."""
+    training, problem = rule.training, rule.training.problem
+    return {
+        "frame": place, "steps": training.steps, "before": problem.t_start,
+        "trained": problem.trained.astype(int).tolist(), "frozen": problem.store.frozen.astype(int).tolist(),
+        "arrays": [problem.store.value.copy(), *(array.copy() for array in problem.state)],
+    }  # fmt: skip
+
+
+def _laws(run: Run, value: NDArray[Any]) -> list[list[Any]]:
+    """Return the laws of a run's first weights as JSON data, so that a page draws others; empty if one is unknown.
+
+    A law is: the kind of its draws, its place, its first weight, its size, its lowest numbers, its spans.
+    """
+    known, seed = np.zeros(len(value), bool), 1
+    drawn, found = drawn_weights(run.model, run._tape, seed, by_hand=False)[0], list[list[Any]]()
+    for start, law in laws_of_weights(run.model, run._tape):
+        size = law.low.size
+        draw = np.zeros(size)
+        if law.kind:
+            draw = getattr(rng, law.kind)(seed, rng.Stream.WEIGHTS, law.place, size)
+        made = np.ravel(law.low) + np.ravel(law.span) * draw
+        known[start : start + size] = made.astype(value.dtype) == drawn[start : start + size].astype(value.dtype)
+        ends = [float(part.flat[0]) if (part == part.flat[0]).all() else np.ravel(part).tolist()
+                for part in (law.low, law.span)]  # fmt: skip
+        found.append([law.kind, law.place, start, size, *ends])
+    return found if known.all() else []
 
 
 def _slot(panel: str, slot: Slot) -> dict[str, Any]:

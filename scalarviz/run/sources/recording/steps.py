@@ -72,6 +72,33 @@ def training_at(record: Recorded, k: int) -> tuple[Rule, tuple[float, ...]]:
         return rule, rates
 
 
+def leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[tuple[int, tuple[float, ...]]]]:
+    """Return the places in `frames` from which steps alone lead to the next such place, and the rates of these steps.
+
+    The first places may be missing, where the rule was another one; the last one is always there. Rates are runs of
+    equal ones, (count, rates), of the steps from the first place to the last frame. FileFormatError: they are unknown.
+    """
+    with record.lock:
+        moments = [_moment(record, k) for k in frames]
+        rates, keys = [tuple(one.rates[1:].tolist()) for one in moments], list[int]()
+        for place, k in enumerate(frames):
+            if moments[place].rule != moments[-1].rule:
+                keys = []
+            elif not keys or place == len(frames) - 1 or not record.leads(frames[keys[-1]], int(record.steps[k])):
+                keys.append(place)
+        scheduled = record.rules.rule(moments[-1].rule, int(record.entry(frames[-1], "network")), record.shapes(-1))
+        found = list[tuple[int, tuple[float, ...]]]()
+        for place in range(keys[0], len(frames) - 1):
+            first, end = (int(record.steps[frames[k]]) for k in (place, place + 1))
+            own = [rates[place]] * (end - first)
+            if scheduled.said.schedule and end > first + 1:
+                own = [(float(rate),) for rate in _scheduled(record.curve, first, end - first, moments[place].rates)]
+            for one in own:
+                many = found.pop()[0] if found and found[-1][1] == one else 0
+                found.append((many + 1, one))
+        return keys, found
+
+
 def _stand(record: Recorded, k: int, before: int) -> tuple[Rule, tuple[float, ...]]:
     """Bring a training to step `before`, at frame `k` or after it; return its rule, and rates of the next step."""
     now = _moment(record, k)

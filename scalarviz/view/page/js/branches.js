@@ -3,7 +3,6 @@
 import { element } from "./ink.js";
 import { countText } from "./numbers.js";
 import { pageExtras } from "./page.js";
-import { RecordedRun } from "./recorded.js";
 
 export class BranchChoice {
   constructor(page) {
@@ -26,34 +25,13 @@ export class BranchChoice {
   choose(number) {
     const { page } = this, line = this.lines.find(one => one.number === number);
     if (!line) return;
-    if (!this.runs.has(number)) this.runs.set(number, this.made(line));
+    const { places, edits, named, bars, until } = line;
+    if (!this.runs.has(number)) this.runs.set(number, this.first.taken(places, { edits, named, bars, until }));
     const run = this.runs.get(number);
-    page.stop();
-    page.run = page.pictures.run = page.card.run = page.table.run = run;
-    page.bar.take(run);
     this.choice.value = String(number);
-    page.go(run.frames - 1);
-    page.select(page.player.selected);
+    page.take(run);
     this.choice.title = `steps ${countText(run.steps[0])} to ${countText(run.steps.at(-1))}`;
   }
-
-  /** Return the run of a branch: its frames out of all in the page. */
-  made({ places, edits, named, bars, until }) {
-    const { head, tables, marks, beside, lists } = this.first, { rest } = head.branches;
-    const gathered = (name) => places.map(k => [...head[name], ...rest[name]][k]);
-    const rows = table => table && { ...table, frames: places.length, ...numbersAt(table, places) };
-    const own = { ...head, places, edits, named, bars, until, branches: head.branches };
-    for (const name of ["steps", "loss", "lr", "sample"]) own[name] = gathered(name);
-    const found = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, rows(table)]));
-    return new RecordedRun(own, found, marks && marks.frames > 1 ? rows(marks) : marks, rows(beside), lists);
-  }
-}
-
-// Return rows of a table of numbers or bytes.
-function numbersAt({ numbers, bytes, columns }, places) {
-  const from = numbers ?? bytes, found = new from.constructor(places.length * columns);
-  places.forEach((place, k) => found.set(from.subarray(place * columns, (place + 1) * columns), k * columns));
-  return numbers ? { numbers: found } : { bytes: found };
 }
 
 pageExtras.push(page => new BranchChoice(page));

@@ -19,8 +19,8 @@ export const pageExtras = [];
 
 export class Page {
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null, trains: false });
-    Object.assign(this, { player: null, layout: null, shape: 0, letter: undefined, spots: "" }); // the letter that a panel looks at
+    Object.assign(this, { run, frame: run.frames - 1, quantity: "weight", playing: false, speed: USUAL_SPEED, due: 0, clock: null });
+    Object.assign(this, { player: null, layout: null, shape: 0, letter: undefined, spots: "", training: null }); // the letter that a panel looks at; a TrainOn
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
@@ -132,8 +132,8 @@ export class Page {
   actionsOf() {
     const show = (...names) => () => this.show(names[(names.indexOf(this.quantity) + 1) % names.length]);
     return {
-      toggle_run: () => (this.playing ? this.stop() : this.play()),
-      step: by => this.stop() || this.go(this.frame + by),
+      toggle_run: () => (this.playing ? this.stop() : this.training?.toggles() || this.play()),
+      step: by => this.stop() || (this.training?.atEnd ? this.training.one(by) : this.go(this.frame + by)),
       back: by => this.stop() || this.go(this.frame - by),
       first: () => this.stop() || this.go(0),
       newest: () => this.stop() || this.go(this.run.frames - 1),
@@ -153,10 +153,19 @@ export class Page {
 
   // ---- time
 
+  /** Go to the last step of another run of this recording: a branch. */
+  take(run) {
+    this.stop();
+    this.run = this.pictures.run = this.card.run = this.table.run = run;
+    this.bar.take(run);
+    this.go(run.frames - 1);
+    this.select(this.player.selected);
+  }
+
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
     this.paint();
-    this.late = this.playing || this.trains; // while numbers change, words wait for the cubes, so that both show one step
+    this.late = this.playing || Boolean(this.training?.running); // while numbers change, words wait for the cubes, so that both show one step
     if (!this.late) this.write();
   }
 
@@ -266,6 +275,7 @@ export class Page {
     this.card.show(frame, recorded, look);
     this.table.show(frame, recorded);
     this.quantities.show(this.quantity);
+    this.training?.write();
   }
 
   lossWords() {
@@ -295,6 +305,7 @@ export class Page {
       const az = Number.isFinite(number("az")) ? number("az") : pose.az, el = Number.isFinite(number("el")) ? number("el") : pose.el;
       this.player.pose = { ...pose, az: az % 360, el: Math.min(Math.max(el, -89), 89) };
     }
+    if (this.training?.follow(wanted)) return true;
     if (!Number.isFinite(frame)) return false;
     this.stop();
     this.go(Math.round(frame));

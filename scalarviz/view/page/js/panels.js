@@ -63,15 +63,19 @@ export class PanelPictures {
     return lists[place];
   }
 
-  #at({ looks, steps }, frame, theme) {
-    const known = Math.min(this.run.steps[frame], this.run.until);   // later ones are of another branch
-    return { lists: looks[Number(theme !== this.run.document.theme)], place: Math.max(steps.findLastIndex(step => step <= known), 0) };
+  // Return the lists of a panel in a theme, their steps, and the place of the frame's list.
+  #at(one, frame, theme) {
+    const { run } = this, own = frame >= run.frames - run.computed && run.films.get(one.name), { looks, steps } = own || one;
+    const known = own ? run.steps[frame] : Math.min(run.steps[frame], run.until); // later ones are of another branch
+    return { steps, lists: looks[Number(theme !== run.document.theme)], place: Math.max(steps.findLastIndex(step => step <= known), 0) };
   }
 
   /** Return the step of a panel's list at a frame. */
   stepAt(name, frame) {
     const one = this.shown.find(panel => panel.name === name);
-    return one && one.steps[this.#at(one, frame, "").place];
+    if (!one) return undefined;
+    const { steps, place } = this.#at(one, frame, "");
+    return steps[place];
   }
 
   /** Show the panels that the picture with this list has no room for. */
@@ -80,7 +84,7 @@ export class PanelPictures {
     for (const one of this.shown) {
       one.figure.hidden = there.has(one.name);
       if (one.figure.hidden) continue;
-      const { lists, place } = this.#at(one, frame, theme), step = one.steps[place];
+      const { steps, lists, place } = this.#at(one, frame, theme), step = steps[place];
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;
       one.caption.classList.toggle("old", step !== now);

@@ -27,6 +27,13 @@ export async function readRun(textOf) {
   return new RecordedRun(head, tables, marks, beside, lists);
 }
 
+// Return rows of a table of numbers or bytes.
+function rowsAt({ numbers, bytes, columns }, places) {
+  const from = numbers ?? bytes, found = new from.constructor(places.length * columns);
+  places.forEach((place, k) => found.set(from.subarray(place * columns, (place + 1) * columns), k * columns));
+  return numbers ? { numbers: found } : { bytes: found };
+}
+
 /** A recording: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
@@ -38,7 +45,21 @@ export class RecordedRun {
     for (const name of ["document", "steps", "bars", "edits", "named", "about", "pictures", "keys"]) this[name] = head[name];
     for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and infinities are texts
     this.computed = 0; // frames at the end that this page computed
+    this.trained = []; // their losses, as they were trained
+    this.films = new Map(); // the panels that this page painted, by name: steps, and lists in both themes
     this.rows = []; // rows of activations in the table of all numbers
+  }
+
+  /** Return a run of some frames, by their places in the page; `own` replaces parts of the head. */
+  taken(places, own = {}) {
+    const { head, tables, marks, beside, lists } = this, part = { ...head, places, ...own };
+    for (const name of ["steps", "loss", "lr", "sample"]) {
+      const all = [...this[name], ...(head.branches?.rest[name] ?? [])];
+      part[name] = places.map(k => all[k]);
+    }
+    const rows = table => table && { ...table, frames: places.length, ...rowsAt(table, places) };
+    const found = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, rows(table)]));
+    return new RecordedRun(part, found, marks && marks.frames > 1 && places.length ? rows(marks) : marks, rows(beside), lists);
   }
 
   get exact() {
@@ -107,7 +128,6 @@ export class RecordedRun {
     const from = Math.min(frame, this.marks.frames - 1) * this.marks.columns;
     const flags = this.marks.bytes.subarray(from, from + this.marks.columns);
     return frame < this.frames - this.computed ? flags : flags.map(bits => bits & ~MARK_BITS.dead); // not known
-
   }
 
   // ---- one number

@@ -7,7 +7,7 @@ import { countText, lossText } from "./numbers.js";
 
 const DIAMOND_RADIUS = 6;
 const LABEL_SIZE = 13, LABEL_ROOM = 110; // of the last step: its size, and pixels before the right end for it alone
-const RING_REACH = [9, 14]; // pixels around the middle of a ring, across and down
+const RING = 5, RING_REACH = [9, 14]; // radius of a ring, and pixels around its middle, across and down
 
 /** Return the index of the nearest number in a rising list. */
 export function nearestIn(sorted, number) {
@@ -32,7 +32,7 @@ export class TimeBar {
    * that the user asks for.
    */
   constructor(root, run, go) {
-    Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false, onRing: null });
+    Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false, onRing: null, onLine: null, lines: [] });
     this.ink = new Ink(root.appendChild(document.createElement("canvas")), run.document.advances);
     this.label = root.appendChild(element("div", "label"));
     this.label.hidden = true;
@@ -83,8 +83,8 @@ export class TimeBar {
 
   /** Return the place of a point of the list: computed steps and their losses press it together. */
   placeOf([x, y]) {
-    const { scale: [first, last, left, right, knee], plot } = this.bar, [across, down] = this.more, [, most, ...losses] = this.ends;
-    if (most === last) return [stretched(x, left, right, across), stretched(y, ...plot, down)];
+    const { scale: [first, last, left, right, knee], plot } = this.bar, [across, down] = this.more, losses = this.ends.slice(2);
+    if (!this.pressed) return [stretched(x, left, right, across), stretched(y, ...plot, down)];
     const part = (x - left) / (right - left), span = last - first, step = first + (knee ? knee * Math.expm1(part * Math.log1p(span / knee)) : part * span);
     const [low, high, log] = this.bar.losses ?? [], up = (plot[1] - y) / (plot[1] - plot[0]), inside = low !== undefined && up > 0 && up <= 1; // an area ends at 0
     const loss = log ? low * (high / low) ** up : low + up * (high - low);
@@ -105,10 +105,26 @@ export class TimeBar {
 
   /** The first and the last step, the least and the largest loss, with those that the page computed. */
   endsOf(bar) {
-    const { computed, frames, steps, trained } = this.run, [first, last] = bar.scale, [low, high, log] = bar.losses ?? [0, 1, 0];
-    if (!computed) return [first, last, low, high];
-    const own = trained.filter(one => Number.isFinite(one) && (!log || one > 0));
-    return [first, Math.max(last, steps[frames - 1]), Math.min(low, ...own), Math.max(high, ...own)];
+    const [first, last] = bar.scale, [low, high, log] = bar.losses ?? [0, 1, 0];
+    const own = this.lines.flatMap(({ trained }) => trained).filter(one => Number.isFinite(one) && (!log || one > 0));
+    return [first, Math.max(last, ...this.lines.map(({ steps }) => steps.at(-1) ?? first)), Math.min(low, ...own), Math.max(high, ...own)];
+  }
+
+  /** Whether there are more steps, or other losses, than the bar was written for. */
+  get pressed() {
+    const [, last, low, high] = this.ends, { scale, losses } = this.bar;
+    return last !== scale[1] || Boolean(losses && (low !== losses[0] || high !== losses[1]));
+  }
+
+  /** Return the place of the last step of a line, on its curve if there is one. */
+  endOf({ computed, loss, steps, trained }) {
+    const lost = computed ? trained.at(-1) : loss.at(-1), { losses, rail, plot } = this.bar, foot = stretched(rail[0], plot[1], plot[1], this.more[1]);
+    return [this.placeOfStep(steps.at(-1)), losses && Number.isFinite(lost) ? this.placeOfLoss(lost) : foot];
+  }
+
+  /** Return the line, not the shown one, whose end is at a place. */
+  lineAt(at) {
+    return this.lines.find(run => run !== this.run && this.endOf(run).every((middle, k) => Math.abs(at[k] - middle) <= RING_REACH[k]));
   }
 
   /** Return the frame at a place; marks attract clicks beside them. */
@@ -133,7 +149,8 @@ export class TimeBar {
     };
     root.addEventListener("pointerdown", event => {
       if (event.button !== 0 || !this.bar) return;
-      const ring = this.ringAt(at(event));
+      const ring = this.ringAt(at(event)), line = this.lineAt(at(event));
+      if (line) return this.onLine(line);
       if (ring) return this.onRing(ring[4]);
       this.held = true;
       root.setPointerCapture(event.pointerId);
@@ -155,10 +172,11 @@ export class TimeBar {
   say() {
     this.label.hidden = this.over === null || !this.bar;
     if (this.label.hidden) return;
-    const frame = this.frameAt(this.over[0]), ring = !this.held && this.ringAt(this.over);
+    const frame = this.frameAt(this.over[0]), ring = !this.held && this.ringAt(this.over), line = !this.held && this.lineAt(this.over);
     const words = this.marks.filter(([step]) => nearestIn(this.run.steps, step) === frame).map(([, text]) => text);
     const lines = [`step ${countText(this.run.steps[frame])}${this.lossWords(frame)}`, ...words.slice(-6)];
-    this.label.textContent = ring ? ring[5] : lines.join("\n");
+    const other = line && `${line.computed ? "another line of this page" : "the recording"}\nup to step ${countText(line.steps.at(-1))}`;
+    this.label.textContent = other || (ring ? ring[5] : lines.join("\n"));
     const wide = this.label.offsetWidth, room = this.root.clientWidth;
     this.label.style.left = `${limited(this.over[0] * typeScale(this.root) - wide / 2, 0, room - wide)}px`;
   }
@@ -167,7 +185,9 @@ export class TimeBar {
 
   draw() {
     if (!this.look || !this.root.clientWidth || !this.fit()) return;
-    const { ink, bar, size: [wide, high], more: [across, down] } = this, step = this.run.steps[this.frame], here = this.placeOfStep(step);
+    const { ink, bar, run, size: [wide, high], more: [across, down] } = this, step = run.steps[this.frame], here = this.placeOfStep(step);
+    const left = run.computed ? run.steps[run.frames - run.computed - 1] ?? -Infinity : Infinity; // where the recording was left
+    const known = Math.min(here, left === Infinity ? here : this.placeOfStep(left));
     ink.fit(this.look);
     for (const [name, since, lists] of bar.layers) {
       const list = lists[Math.max(since.findLastIndex(from => from <= step), 0)], foot = bar.plot[1];
@@ -177,11 +197,11 @@ export class TimeBar {
         const half = (list[0]?.[3] ?? 0) / 2, middle = limited(here, bar.flag[0] + half, bar.flag[1] + across - half);
         move = ([x, y]) => [middle + x, y];
       }
-      if (name === "cursor" && this.run.computed) this.drawComputed(ink, here);
-      const part = { before: [0, here], after: [here, wide] }[name] ?? [0, wide];
+      if (name === "cursor") this.drawLines(ink, here);
+      const part = { before: [0, known], after: [known, wide] }[name] ?? [0, wide];
       ink.within(part[0], 0, part[1] - part[0], high, () => {
         ink.moment = { textOf: () => countText(step), inkOf: colour => colour }; // the only number is the step
-        for (const record of list) if (!this.run.computed || !this.hides(record)) paint(ink, record, move);
+        for (const record of list) if (!this.pressed || !this.hides(record)) paint(ink, record, move);
       });
     }
   }
@@ -193,20 +213,29 @@ export class TimeBar {
     return x > right || (y >= baseline - 1 && this.placeOf([x, y])[0] > wide + this.more[0] - LABEL_ROOM);
   }
 
-  // Draw rail and losses of the computed steps up to the last, and its label.
-  drawComputed(ink, here) {
-    const { run: { computed, frames, steps, trained }, bar: { rail, losses, plot } } = this, first = frames - computed - 1;
-    const [line, label] = rail.map(y => stretched(y, plot[1], plot[1], this.more[1])), colour = name => this.look[name];
-    const along = steps.slice(first).map(step => this.placeOfStep(step)), end = along.at(-1);
-    const path = along.flatMap((x, k) => (losses && k && Number.isFinite(trained[k - 1]) ? [[x, this.placeOfLoss(trained[k - 1])]] : []));
-    const foot = plot[1] + this.more[1], areaOf = part => this.bar.layers.find(([name]) => name === part)[2].at(-1).find(([kind]) => kind === "area")?.[3];
-    for (const [name, from, to, own] of [["before", 0, here, colour("text1")], ["after", here, this.size[0], colour("flow")]]) {
-      ink.within(from, 0, to - from, this.size[1], () => {
-        if (path.length && areaOf(name)) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, areaOf(name)));
-        ink.path([[along[0], line], [end, line]], own, 4);
-        if (path.length > 1) ink.path(path, own, 2);
-      });
+  // Draw what the page computed: the other lines with a ring at their end, then the shown one.
+  drawLines(ink, here) {
+    const { run, bar: { rail, plot }, pressed } = this, end = this.lines.reduce((last, { steps }) => Math.max(last, steps.at(-1) ?? 0), 0);
+    for (const other of this.lines) {
+      if (other === run) continue;
+      if (other.computed) this.drawLine(ink, other, this.look.text3, 1.5, 0, this.size[0]);
+      for (const [radius, colour] of [[RING, "text2"], [RING - 2, "panel"]]) ink.disc(...this.endOf(other), radius, this.look[colour]);
     }
-    ink.text(end, label, countText(steps[frames - 1]), LABEL_SIZE, colour("text3"), { end: "middle" });
+    if (run.computed) for (const [from, to, colour] of [[0, here, "text1"], [here, this.size[0], "flow"]]) this.drawLine(ink, run, this.look[colour], 2, from, to);
+    if (pressed) ink.text(this.placeOfStep(end), stretched(rail[1], plot[1], plot[1], this.more[1]), countText(end), LABEL_SIZE, this.look.text3, { end: "middle" });
+  }
+
+  // Draw rail and losses of what a line computed, between two places.
+  drawLine(ink, { computed, frames, steps, trained }, colour, width, from, to) {
+    const { bar: { rail: [rail], losses, plot, layers }, more: [, down], run } = this, first = Math.max(frames - computed - 1, 0);
+    const along = steps.slice(first).map(step => this.placeOfStep(step)), lost = trained.slice(steps.length - first > trained.length ? 0 : 1);
+    const path = along.slice(along.length - lost.length).flatMap((x, k) => (losses && Number.isFinite(lost[k]) ? [[x, this.placeOfLoss(lost[k])]] : []));
+    const foot = plot[1] + down, line = stretched(rail, plot[1], plot[1], down), own = run.computed === computed && run.steps === steps;
+    const area = layers.find(([name]) => name === (from ? "after" : "before"))[2].at(-1).find(([kind]) => kind === "area")?.[3];
+    ink.within(from, 0, to - from, this.size[1], () => {
+      if (own && path.length && area) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, area));
+      if (own) ink.path([[along[0], line], [along.at(-1), line]], colour, 4);
+      if (path.length > 1) ink.path(path, colour, width);
+    });
   }
 }

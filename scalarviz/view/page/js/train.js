@@ -1,157 +1,134 @@
-// A page that trains on: where the recording ends, a worker continues with the engine that Python printed.
+// A page that trains: from any frame a worker goes on, with the engine that Python printed. What it computes is another
+// line of the run; the recording stays.
 
+import { Changes } from "./changes.js";
 import { element } from "./ink.js";
 import { putPicture } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
 import { bytesOf, inflated, rowOf, unpackArray } from "./unpack.js";
 
-const MOST_COMPUTED = 2000; // frames that are kept; then every second one goes
+const MOST_COMPUTED = 2000; // frames of a line; then every second one goes
+const MOST_LINES = 12; // the oldest goes
 const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const MOST_PAINTED = 64; // of their panels
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
+const CHANGE = /^(lr|batch|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
+const WHOLE = { batch: value => Number.isSafeInteger(value) && value > 0 };
 
 /** Read the parts of a page for the engine. */
-async function readTraining() {
-  const told = JSON.parse(part("training").textContent), Real = told.dtype === "float64" ? Float64Array : Float32Array;
+async function readTraining(told) {
+  const Real = told.dtype === "float64" ? Float64Array : Float32Array;
   const [start, columns] = await Promise.all(["start", "samples"].map(id => unpackArray(JSON.parse(part(id).textContent), Real)));
   const { numbers: wide, features, samples: many } = told.settings, given = wide - features, data = new Real(many * wide);
   for (let k = 0; k < given; k++) for (let s = 0; s < many; s++) data[s * wide + k] = columns[k * many + s];
-  const count = told.trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
-  const numbers = {
-    theta: arrays[0], state: arrays.slice(1), data, steps: told.steps, shares: told.shares && Float64Array.from(told.shares),
-    trained: Uint8Array.from(told.trained), frozen: Uint8Array.from(told.frozen), columns: told.columns.map(column => Real.from(column)),
-  };
-  const { settings, probe, view } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
+  const count = told.keys[0].trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
+  const each = arrays.length / told.keys.length, bytes = flags => Uint8Array.from(flags);
+  const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
+  const { settings, probe, view, laws, whole } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
   const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output }) => ({ output, inputs: (await unpackArray(inputs, Float64Array)).map(one => one / unit) })));
-  return { settings, numbers, probe, view, whole: told.whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs } };
+  return {
+    settings, keys, laws, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
+    probe, view, whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
+  };
 }
 
-/** Return a function that asks the engine: in a worker, or in this thread where workers are forbidden. */
-async function engineOf(take) {
+/** Return a function that asks the engine and promises its answer: in a worker, or in this thread where workers are forbidden. */
+async function engineOf() {
   const text = new TextDecoder().decode(await inflated(bytesOf(part("engine").textContent)));
   try {
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    await new Promise((begun, failed) => Object.assign(worker, { onmessage: begun, onerror: failed }).postMessage({ ready: true }));
-    worker.onmessage = ({ data }) => take(data);
-    return { ask: asked => worker.postMessage(asked), beside: true };
+    const ask = asked => new Promise((resolve, reject) => {
+      Object.assign(worker, { onmessage: ({ data }) => resolve(data), onerror: reject });
+      worker.postMessage(asked);
+    });
+    await ask({});
+    return { ask, beside: true };
   } catch {
     const script = document.createElement("script");
     script.textContent = text;
     document.body.append(script);
-    return { ask: asked => setTimeout(() => take(globalThis.trainingOfPage(asked))), beside: false };
+    return { ask: asked => new Promise(resolve => setTimeout(() => resolve(globalThis.trainingOfPage(asked)))), beside: false };
+  }
+}
+
+/** What the page computed: where it leaves the recording, and what was changed since then. */
+class Line {
+  /** `place` is a frame of the recording; `first` are other first weights, `{ seed }` or `{ equal }`, or null. */
+  constructor(run, place, first, did) {
+    Object.assign(this, { run, place, first, did }); // changes: what, step, value, and the number of frames until then
+  }
+
+  /** Return the last value of what was changed, up to a frame. */
+  valueAt(name, frame, usual) {
+    return this.did.findLast(([what, , , frames]) => what === name && frames <= frame)?.[2] ?? usual;
   }
 }
 
 export class TrainOn {
   constructor(page) {
-    Object.assign(this, { page, engine: null, training: false, waiting: false, turn: 0, did: [], shown: null, due: 0, clock: 0, run: page.run, recorded: page.run.frames });
-    this.run.trained = []; // losses of the computed steps, as they were trained
     this.told = JSON.parse(part("training").textContent);
-    this.rate = this.told.rates[0]; // of the last step
-    const { actions } = page, { toggle_run: run, step } = actions;
-    actions.toggle_run = () => (this.training || (this.atEnd && !page.playing) ? this.toggle() : run());
-    actions.step = by => (this.atEnd ? this.one(by) : step(by));
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], stands: null, due: 0, clock: 0, made: 0 });
+    page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
-    this.button.title = "train further from the last step, in this browser (Space there)";
     this.button.addEventListener("click", () => this.toggle());
-    const field = this.field = part("speed").appendChild(element("label", "", "lr ")).appendChild(element("input"));
-    Object.assign(field, { type: "number", step: "any", min: "0", value: String(this.told.rates[0]) });
-    this.again = part("tools").appendChild(element("button", "", `back to step ${countText(this.last)}`));
-    this.again.title = "forget the steps that this page computed";
-    this.again.addEventListener("click", () => this.restart());
-    this.again.hidden = true;
-    this.value = part("card").querySelector(".words").appendChild(element("label", "", "set to ")).appendChild(element("input"));
-    Object.assign(this.value, { type: "number", step: "any", title: "give this weight another value, after the last step" });
-    this.value.addEventListener("change", () => this.change(page.card.texel, this.value.value));
-    const write = page.write.bind(page);
-    page.write = () => {
-      write();
-      this.value.parentElement.hidden = !(this.atEnd && page.card.texel < page.run.document.parameters);
-    };
-    const follow = page.follow.bind(page);
-    page.follow = hash => {
-      const there = follow(hash), wanted = new URLSearchParams(hash.slice(1)), until = Math.round(Number(wanted.get("train")));
-      if (!Number.isSafeInteger(until) || until < 1) return there;
-      this.repeat(Math.min(until, MOST_REPEATED), wanted.get("did") ?? "");
-      return true;
-    };
+    this.changes = new Changes(this);
+    page.bar.onLine = run => this.running || this.waiting || page.take(run);
   }
 
-  async one(by) {
-    this.training = false;
-    await this.begin(by, Infinity);
-    this.tell();
+  /** The line that the page shows; null: a recorded one. */
+  get line() {
+    return this.lines.find(line => line.run === this.page.run) ?? null;
   }
 
-  /** Whether the page shows the last frame of the run that goes on. */
+  /** Whether the page shows the last frame of a run that can go on. */
   get atEnd() {
-    const { page, run } = this;
-    return page.run === run && !page.walk && page.frame === run.frames - 1;
+    const { page } = this;
+    return !page.walk && page.frame === page.run.frames - 1 && (page.run === this.base || this.line !== null);
   }
 
-  get rates() {
-    const [first, ...others] = this.told.rates, rate = this.field.value === "" ? first : Math.max(0, Number(this.field.value));
-    return [rate, ...others.map((one, k) => (k < this.told.groups - 1 && first ? one * (rate / first) : one))];
+  /** Whether training can go on from the shown frame: the page has the state of the training there, or can repeat the way to it. */
+  get possible() {
+    const { page, line, base, told } = this;
+    return !page.walk && (line !== null || (page.run === base && page.frame >= told.keys[0].frame));
+  }
+
+  /** Pause, or train on from the last frame; false elsewhere, where time plays. */
+  toggles() {
+    if (!this.running && !this.atEnd) return false;
+    this.toggle();
+    return true;
   }
 
   toggle() {
-    if (this.training) return this.pause();
-    const { page, run } = this;
-    if (page.run !== run) return (part("about").textContent = "the branch on which the page opened trains on");
+    if (this.running) return this.pause();
+    const { page } = this;
     page.stop();
-    if (!this.atEnd) page.go(run.frames - 1);
-    Object.assign(this, { training: true, due: 0, clock: performance.now() });
-    this.show();
+    if (!this.possible) return (part("about").textContent = "the branch on which the page opened trains on");
+    Object.assign(this, { running: true, clock: performance.now() });
+    this.begin(1);
+    this.write();
     return requestAnimationFrame(() => this.tick());
   }
 
   pause() {
-    this.training = false;
-    this.show();
+    this.running = false;
+    this.write();
     this.tell();
   }
 
-  /** Put what was done into the address, which repeats it: `#train=500&did=lr:0.1@303,4:-3@310`. */
-  tell() {
-    const { run, did, recorded } = this, text = `#train=${run.steps[run.frames - 1]}&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}`;
-    if (run.frames > recorded && text.length < MOST_LETTERS) window.history.replaceState(null, "", text);
-  }
-
-  /** Do again what an address says: rates and weights from their steps on, up to a step. */
-  async repeat(until, did) {
-    if (this.run.frames > this.recorded) this.restart();
-    const found = did.split(",").map(one => /^(lr|\d+):([-+.\de]+)@(\d+)$/.exec(one)).filter(Boolean);
-    for (const [, what, value, step] of [...found, [null, "", "", until]]) {
-      const wanted = Math.min(Number(step), until), each = Math.ceil((wanted - this.last) / FRAMES_REPEATED);
-      while (this.last < wanted) {
-        const before = this.last;
-        await this.begin(Math.min(each, wanted - before), Infinity);
-        if (this.last <= before || !Number.isFinite(this.run.trained.at(-1))) return; // somebody else asks, or it diverged
-      }
-      if (what === "lr") this.field.value = value;
-      else if (what) await this.change(Number(what), value);
-    }
+  /** Do some steps, and show the last one. */
+  async one(by) {
+    this.running = false;
+    await this.begin(by, Infinity);
     this.tell();
-  }
-
-  /** The last step that is known. */
-  get last() {
-    return this.run.steps[this.run.frames - 1];
-  }
-
-  show() {
-    this.page.trains = this.training;
-    this.button.textContent = this.training ? "pause" : "train on";
-    this.page.controls.playing(this.training || this.page.playing);
-    this.again.hidden = this.run.frames === this.recorded;
   }
 
   // Ask for the steps that are due at this speed.
   tick() {
-    if (this.training && !this.atEnd) this.pause(); // somebody looks at an earlier step
-    if (!this.training) return;
+    if (this.running && !this.waiting && !this.atEnd) this.pause(); // somebody looks at an earlier step
+    if (!this.running) return;
     const now = performance.now();
     this.due = Math.min(this.due + (Math.min(now - this.clock, 250) * this.page.speed * this.told.every) / 1000, 1e6);
     this.clock = now;
@@ -159,119 +136,262 @@ export class TrainOn {
     requestAnimationFrame(() => this.tick());
   }
 
+  // ---- lines
+
+  /** Return the line that goes on from the shown frame: the one that ends there, or a new one. */
+  lineHere() {
+    const { page, line, base } = this, { run, frame } = page;
+    if (line && frame === run.frames - 1) return line;
+    const recorded = run.frames - run.computed, computed = Math.max(0, frame + 1 - recorded), own = computed > 0 ? line : null;
+    const places = [...Array(frame + 1).keys()], kept = places.slice(0, recorded).map(place => base.head.places?.[place] ?? place);
+    const taken = run.taken(places, { places: kept, until: own ? run.until : run.steps[frame] });
+    Object.assign(taken, { computed, trained: run.trained.slice(0, computed), films: new Map(own ? run.films : []) });
+    const did = own ? own.did.filter(([, , , frames]) => frames <= frame) : [];
+    return this.add(new Line(taken, own ? own.place : frame, own ? own.first : null, did));
+  }
+
+  // Keep a new line.
+  add(line) {
+    this.lines.push(line);
+    if (this.lines.length > MOST_LINES) this.lines.splice(this.lines.findIndex(one => one.run !== this.page.run), 1);
+    line.number = this.made += 1;
+    return line;
+  }
+
+  /** Show the last frame of a line, and draw the others on the bar. */
+  show(line) {
+    const { page, base } = this;
+    page.bar.lines = [base, ...this.lines.map(({ run }) => run)];
+    if (page.run === line.run) page.go(line.run.frames - 1);
+    else page.take(line.run);
+  }
+
+  /** Return the rates of a line after a frame. */
+  ratesAt(line, frame) {
+    const { groups, rates } = this.told, [first, ...others] = line.first || line.place < this.base.frames - 1 ? this.recordedRates(line.place) : rates;
+    const rate = line.valueAt("lr", frame, first);
+    return [rate, ...others.map((one, k) => (k < groups - 1 && first ? one * (rate / first) : one))];
+  }
+
+  /** Return the rates with which the recording goes on after one of its frames. */
+  recordedRates(place) {
+    const { past, keys, rates } = this.told;
+    let ahead = this.base.steps[place] - keys[0].steps;
+    for (const [many, own] of past) if ((ahead -= many) < 0) return own;
+    return rates;
+  }
+
+  /** Return the orders that bring the engine to a frame of a line, from the recording on. */
+  ordersTo(line, frame) {
+    const { base, told: { keys, past } } = this, { run, place, first } = line;
+    const key = first ? 0 : keys.findLastIndex(one => one.frame <= place), orders = [["stand", key, first]];
+    let step = keys[key].steps, from = keys[0].steps;
+    for (const [many, rates] of first ? [] : past) {
+      const count = Math.min(from + many, base.steps[place]) - step;
+      from += many;
+      if (count > 0) orders.push(["run", count, rates]) && (step += count);
+    }
+    const { weight, gradient } = base.tables, { length } = keys[0].trained;
+    if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
+    let frames = 0;
+    for (const [what, at, value, until] of line.did) {
+      if (until > frame) break;
+      if (at > step) orders.push(["run", at - step, this.ratesAt(line, frames)]) && (step = at);
+      if (what !== "lr") orders.push(["change", what, value]);
+      frames = until;
+    }
+    const end = run.frames ? run.steps[frame] : step;
+    if (end > step) orders.push(["run", end - step, this.ratesAt(line, frame)]);
+    return orders;
+  }
+
+  // ---- the engine
+
   async prepare() {
-    this.engine ??= await engineOf(data => "loss" in data && this.take(data));
-    const { gradient } = this.run.tables, count = this.told.trained.length;
-    this.engine.ask({ begin: { ...(await readTraining()), gradient: gradient ? rowOf(gradient, this.recorded - 1).slice(0, count) : [] } });
+    this.engine = await engineOf();
+    await this.engine.ask({ begin: await readTraining(this.told) });
   }
 
-  /** Ask the engine for steps, or for as many as it does in a while; resolved when they are shown. */
+  /** Give orders at the end of a line; resolved when the page shows what they made. */
+  async ask(line, orders) {
+    Object.assign(this, { waiting: true, due: 0 });
+    try {
+      await (this.ready ??= this.prepare());
+      const { run } = line, there = this.stands === line ? [] : this.ordersTo(line, run.frames - 1);
+      this.stands = line;
+      const found = await this.engine.ask({ orders: [...there, ...orders] });
+      this.take(line, found);
+    } finally {
+      this.waiting = false;
+    }
+  }
+
+  /** Ask for steps, or for as many as the engine does in a while. */
   async begin(count, milliseconds = this.engine?.beside ? 4 * FRAME_MS : FRAME_MS) {
-    if (this.waiting) return;
-    const { rates } = this;
-    if (rates[0] !== this.rate) this.did.push(["lr", this.last, (this.rate = rates[0])]);
-    await this.ask({ count, milliseconds, rates });
+    if (this.waiting || !this.possible) return;
+    const line = this.lineHere(), { run, did } = line, now = this.ratesAt(line, run.frames)[0], wanted = this.changes.rate ?? now;
+    if (wanted !== now) did.push(["lr", run.steps[run.frames - 1], wanted, run.frames]);
+    this.changes.typed = false;
+    await this.ask(line, [["run", count, this.ratesAt(line, run.frames), milliseconds]]);
   }
 
-  /** Give a weight another value: one more frame at the same step. */
-  async change(index, text) {
-    const value = Number(text);
-    if (text === "" || this.waiting || !Number.isFinite(value) || !(index < this.told.trained.length)) return;
-    this.training = false;
-    this.did.push([index, this.last, value]);
-    await this.ask({ index, value });
-    this.value.value = "";
-    this.value.blur();
+  /** Change a weight by its index, freeze it (`f` and its index), or change how the line trains on: one more frame at the same step. */
+  async change(what, value) {
+    if (this.waiting || !this.possible || !Number.isFinite(value) || !(WHOLE[what]?.(value) ?? true)) return;
+    this.running = false;
+    const line = this.lineHere(), { run } = line;
+    if (what === "batch") value = Math.min(value, this.told.settings.samples);
+    line.did.push([what, run.steps[run.frames - 1], value, run.frames]);
+    await this.ask(line, [["change", what, value]]);
     this.tell();
   }
 
-  async ask(asked) {
-    Object.assign(this, { waiting: true, due: 0 });
-    await (this.ready ??= this.prepare());
-    await new Promise(shown => {
-      this.shown = shown;
-      this.engine.ask({ ...asked, turn: this.turn });
-    });
+  /** Begin again with other first weights: `{ seed }` or `{ equal }`. */
+  async restart(first) {
+    if (this.waiting) return;
+    this.running = false;
+    const { base, told: { keys } } = this, [{ frame: place }] = keys;
+    const run = base.taken([], { places: [], until: -Infinity, edits: [], named: [] });
+    await this.ask(this.add(new Line(run, place, first, [])), []);
+    this.tell();
   }
 
-  /** Add a frame that the engine computed, and go there if the page shows the last one. */
-  take({ turn, step, trained, loss, weight, gradient, update, rows, painted }) {
-    const { page, run } = this, found = Object.create(null);
-    this.waiting = false;
-    this.shown();
-    if (turn !== this.turn) return; // it began again meanwhile
-    const follow = this.atEnd;
+  /** Show the moment before the last change of the line, or the recording; nothing is lost. */
+  undo() {
+    const { page, line, base } = this, last = line?.did.findLast(([, , , frames]) => frames <= page.frame);
+    this.pause();
+    if (!line) return;
+    if (last) page.go(last[3] - 1);
+    else this.home();
+  }
+
+  /** Show the recording. */
+  home() {
+    this.running = false;
+    this.page.take(this.base);
+    this.write();
+    part("about").textContent = this.page.origin;
+    window.history.replaceState(null, "", "#");
+  }
+
+  /** Add a frame that the engine computed to a line, and show it. */
+  take(line, { step, trained, loss, weight, gradient, update, rows, painted }) {
+    const { page } = this, { run } = line, found = Object.create(null);
     let at = 0;
     for (const [name, size] of this.told.rows) found[name] = rows.subarray(at, (at += size));
     found.input = Float32Array.from(this.told.probe.slice(0, this.told.inputs));
-    if (run.frames - this.recorded >= MOST_COMPUTED) this.thin();
+    if (run.computed >= MOST_COMPUTED) thin(line);
     const table = { weight, gradient, update };
     for (const [name, one] of Object.entries(run.tables)) append(one, run.frames, row => row.set(table[name].subarray(0, Math.min(row.length, table[name].length))));
     const texels = run.tables.weight.numbers.subarray(run.frames * run.tables.weight.columns);
     for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
     if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
-    for (const [name, number] of Object.entries({ steps: step, loss, lr: this.rate, sample: found[""]?.[0] ?? NaN })) run[name].push(number);
-    this.paint(step, painted);
-    run.trained.push(trained);
+    const lr = this.ratesAt(line, run.frames)[0];
+    for (const [name, number] of Object.entries({ steps: step, loss, lr, sample: found[""]?.[0] ?? NaN })) run[name].push(number);
+    this.paint(line, step, painted);
+    run.trained.push(trained ?? NaN);
     run.frames += 1;
-    run.computed = run.frames - this.recorded;
-    page.bar.take(run);
-    if (follow) page.go(run.frames - 1);
-    this.show();
+    run.computed += 1;
+    const before = page.frame;
+    if (page.run !== run || before >= run.frames - 2) this.show(line);
+    else this.page.bar.take(run);
+    this.write();
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) return;
     this.pause();
-    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; ${this.again.textContent} and take a lower lr`;
+    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; go back, and take a lower lr`;
   }
 
   // Add what the network makes of the panels' inputs: their lists at this step, for a while.
-  paint(step, painted) {
+  paint({ run, number }, step, painted) {
     for (const [k, slot] of this.told.slots.entries()) {
       const film = this.page.pictures.shown.find(({ name }) => name === slot.panel);
       if (!film) continue;
-      film.recorded ??= film.steps.length;
-      film.steps.push(step);
-      film.looks.forEach((look, other) => look.push(this.listOf(slot, look[film.recorded - 1], painted[k], step, other)));
-      if (film.steps.length > film.recorded + MOST_PAINTED) for (const part of [film.steps, ...film.looks]) part.splice(film.recorded, 1);
+      const { steps, looks } = run.films.get(slot.panel) ?? { steps: [], looks: [[], []] };
+      const list = (other, theme) => this.listOf(slot, film.looks[other].at(-1), painted[k], `${number} at ${step}`, theme);
+      const { theme, themes } = run.document, alike = [theme, Object.keys(themes).find(name => name !== theme)];
+      const since = Math.max(0, steps.length + 1 - MOST_PAINTED);
+      run.films.set(slot.panel, { steps: [...steps, step].slice(since), looks: looks.map((look, other) => [...look, list(other, alike[other])].slice(since)) });
     }
   }
 
-  // Return a panel's list with other colours in its slot; `other`: in the theme that the page does not open with.
-  listOf({ panel, kind, number, size: [high, wide], output, span: [low, end], tables, stale }, list, made, step, other) {
-    const theme = Object.keys(this.run.document.themes).find(name => (name === this.run.document.theme) !== Boolean(other));
+  // Return a panel's list with other colours in its slot.
+  listOf({ panel, kind, number, size: [high, wide], output, span: [low, end], tables, stale }, list, made, name, theme) {
     const place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
     const digits = output < 0 ? Array.from(made, byte => byte.toString(16).padStart(2, "0")) : Array.from(made, value => tables[theme].substr(6 * place(value), 6));
-    const text = digits.join(""), now = kind === "points" ? [3, text] : [5, putPicture(`${panel} at ${step} ${theme}`, text, wide, high)];
+    const text = digits.join(""), now = kind === "points" ? [3, text] : [5, putPicture(`${panel} of ${name} ${theme}`, text, wide, high)];
     const record = list.filter(([name]) => name === kind)[number];
     return list.filter(([name]) => name !== stale).map(one => (one === record ? one.with(...now) : one));
   }
 
-  // Forget every second computed frame.
-  thin() {
-    const { run } = this, kept = [];
-    for (let k = this.recorded + 1; k < run.frames; k += 2) kept.push(k);
-    for (const table of [...Object.values(run.tables), run.beside].filter(Boolean)) kept.forEach((k, place) => {
-      table.numbers.copyWithin((this.recorded + place) * table.columns, k * table.columns, (k + 1) * table.columns);
-    });
-    for (const name of ["steps", "loss", "lr", "sample"]) run[name] = [...run[name].slice(0, this.recorded), ...kept.map(k => run[name][k])];
-    run.trained = kept.map(k => run.trained[k - this.recorded]);
-    run.frames = this.recorded + kept.length;
+  // ---- words
+
+  write() {
+    const { page, line, running, atEnd, possible } = this;
+    this.button.textContent = running ? "pause" : atEnd ? "train on" : "train here";
+    this.button.title = running ? "" : `train from step ${countText(page.run.steps[page.frame])}, in this browser${atEnd ? " (Space)" : ""}`;
+    this.button.disabled = !possible;
+    page.controls.playing(running || page.playing);
+    this.changes.write(line, page.frame);
   }
 
-  /** Forget all computed frames: training starts where the recording ends. */
-  restart() {
-    const { page, run } = this;
-    this.pause();
-    run.frames = this.recorded;
-    run.computed = run.trained.length = 0;
-    for (const name of ["steps", "loss", "lr", "sample"]) run[name].length = this.recorded;
-    part("about").textContent = page.origin;
-    for (const film of page.pictures.shown) for (const part of [film.steps, ...film.looks]) part.length = film.recorded ?? part.length;
-    page.bar.take(run);
-    page.go(run.frames - 1);
-    this.show();
-    Object.assign(this, { ready: null, turn: this.turn + 1, did: [], rate: this.told.rates[0] });
-    window.history.replaceState(null, "", "#");
+  // ---- the address
+
+  /** Put what was done into the address: `#train=500&from=300&did=lr:0.1@303,4:-3@310`; `seed=` or `equal=` for other first weights. */
+  tell() {
+    const { line, base } = this;
+    if (!line) return;
+    const { run, did, place, first } = line, [[name, number]] = Object.entries(first ?? { from: base.steps[place] });
+    const start = first || place < base.frames - 1 ? `&${name}=${number}` : "";
+    const changes = did.length ? `&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}` : "";
+    const text = `#train=${run.steps[run.frames - 1]}${start}${changes}`;
+    if (text.length < MOST_LETTERS) window.history.replaceState(null, "", text);
   }
+
+  /** Begin to do again what an address says; false: it says nothing of training. */
+  follow(wanted) {
+    const until = Math.round(Number(wanted.get("train")));
+    if (!Number.isSafeInteger(until) || until < 1) return false;
+    const whole = name => (/^\d{1,15}$/.test(wanted.get(name) ?? "") ? Number(wanted.get(name)) : null);
+    const equal = Number(wanted.get("equal") || NaN), seed = this.told.laws.length ? whole("seed") : null;
+    this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, wanted.get("did") ?? "");
+    return true;
+  }
+
+  async repeat(until, from, first, did) {
+    const { page, base } = this;
+    if (page.run !== base) page.take(base);
+    if (first) await this.restart(first);
+    else page.go(from === null ? base.frames - 1 : Math.max(base.steps.findLastIndex(step => step <= from), 0));
+    if (!this.possible) return;
+    const found = did.split(",").map(one => CHANGE.exec(one)).filter(Boolean);
+    for (const [, what, value, step] of [...found, [null, "", "", until]]) {
+      const wanted = Math.min(Number(step), until), now = () => page.run.steps[page.frame], each = Math.ceil((wanted - now()) / FRAMES_REPEATED);
+      while (now() < wanted) {
+        const before = now();
+        await this.begin(Math.min(each, wanted - before), Infinity);
+        if (now() <= before || !Number.isFinite(page.run.trained.at(-1))) return; // somebody else asks, or it diverged
+      }
+      if (what === "lr") this.changes.type(value);
+      else if (what) await this.change(what, Number(value));
+    }
+    this.tell();
+  }
+}
+
+// Forget every second computed frame of a line but those at changes.
+function thin({ run, did }) {
+  const recorded = run.frames - run.computed, kept = [], changed = new Set(did.flatMap(([, , , frames]) => [frames - 1, frames])), moved = new Map();
+  for (let k = recorded; k < run.frames; k++) {
+    if ((k - recorded) % 2 || changed.has(k)) moved.set(k, recorded + kept.push(k) - 1);
+  }
+  for (const table of [...Object.values(run.tables), run.beside].filter(Boolean)) kept.forEach((k, place) => {
+    table.numbers.copyWithin((recorded + place) * table.columns, k * table.columns, (k + 1) * table.columns);
+  });
+  for (const name of ["steps", "loss", "lr", "sample"]) run[name] = [...run[name].slice(0, recorded), ...kept.map(k => run[name][k])];
+  run.trained = kept.map(k => run.trained[k - recorded]);
+  run.frames = recorded + kept.length;
+  run.computed = kept.length;
+  for (const change of did) change[3] = moved.get(change[3]) ?? moved.get(change[3] - 1) + 1;
 }
 
 // Add a row to a table, which grows.

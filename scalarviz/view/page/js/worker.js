@@ -1,39 +1,63 @@
 // The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
 // Before it stand the engine (engine/js), MADE (the functions of this run) and VIEW (those of the sample's rows).
 
-/** A run that the page trains; `numbers` are the engine's, `probe` the sample's inputs and targets. */
+/** A run that the page trains. */
 class PageTraining {
-  constructor({ settings, numbers, gradient, probe, rows, view, asked, whole }) {
-    this.engine = new Engine(MADE, settings, numbers);
-    this.before = this.engine.theta.slice();
-    this.trained = null; // the loss of the last step that it did
-    this.engine.grad.set(gradient);
+  /** `keys` are where the page knows the state of the training, with their arrays; `probe` is the sample's inputs and targets. */
+  constructor({ settings, keys, laws, data, columns, shares, probe, rows, view, asked, whole }) {
+    Object.assign(this, { settings, keys, laws, shared: { data, columns, shares }, whole }); // `whole`: whether the loss that is shown is that of all samples
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
-    this.whole = whole; // whether the loss that is shown is that of all samples
     this.asked = asked; // the inputs of what panels show, one sample after the other
     this.seen = new Float64Array(view.parameters); // weights as the picture's rows take them
   }
 
-  /** Do at most `count` steps in about `milliseconds`; return the last step's numbers. */
-  steps({ count, milliseconds, rates, turn }) {
-    const { engine, before } = this, losses = [], begun = performance.now();
-    do {
+  /** Begin at a key, or at its step with other first weights: those of a seed, or one number for all. */
+  stand(key, first) {
+    const { arrays: [theta, ...state], steps, trained, frozen, before } = this.keys[key];
+    const numbers = { theta: theta.slice(), state: state.map(array => array.slice()), steps, trained: trained.slice(), frozen: frozen.slice(), ...this.shared };
+    this.engine = new Engine(MADE, { ...this.settings, before: first ? -steps : before }, numbers);
+    if (first) {
+      if ("seed" in first) drawWeights(numbers.theta, this.laws, first.seed);
+      else trained.forEach((yes, k) => yes && (numbers.theta[k] = first.equal));
+      for (const array of numbers.state) array.fill(0);
+    }
+    this.before = numbers.theta.slice();
+    this.trained = null; // the loss of the last step that it did
+  }
+
+  /** Take the weights and the gradient of a recorded frame. */
+  place(weights, gradient) {
+    this.engine.theta.set(weights);
+    this.engine.grad.set(gradient);
+    this.before.set(weights);
+  }
+
+  /** Do at most `count` steps, in about `milliseconds`. */
+  run(count, rates, milliseconds = Infinity) {
+    const { engine, before } = this, begun = performance.now();
+    for (let done = 0; done < count; done++) {
       before.set(engine.theta);
-      losses.push(engine.step(rates));
-    } while (losses.length < count && Number.isFinite(losses.at(-1)) && performance.now() - begun < milliseconds);
-    this.trained = losses.at(-1);
-    return this.numbers(turn);
+      this.trained = engine.step(rates);
+      if (!Number.isFinite(this.trained) || performance.now() - begun >= milliseconds) break;
+    }
   }
 
-  /** Give a weight another value. */
-  change({ index, value, turn }) {
-    this.engine.theta[index] = value;
-    this.before.set(this.engine.theta);
-    return this.numbers(turn);
+  /** Change a weight, or how it trains on: `what` is an index, or a name. */
+  change(what, value) {
+    const { engine } = this, [, fixed] = /^f(\d+)$/.exec(what) ?? [];
+    if (what === "batch") engine.takeBatch(value);
+    else if (what === "keep") engine.kept = value > 0;
+    else if (what === "raw") engine.uncorrected = value > 0;
+    else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
+    else {
+      engine.theta[what] = value;
+      this.before.set(engine.theta);
+    }
   }
 
-  numbers(turn) {
+  /** Return the numbers of the last step, and what the picture shows of it. */
+  numbers() {
     const { engine: { theta, grad }, before, seen, sample, rows } = this;
     seen.set(theta);
     VIEW.derive(seen);
@@ -42,7 +66,7 @@ class PageTraining {
     const shown = Float32Array.from(rows), painted = this.painted();
     const update = Float32Array.from(theta, (w, i) => w - before[i]);
     const { engine, trained } = this;
-    return { turn, step: engine.steps, trained, loss: engine.lossNow(this.whole), weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: shown, painted };
+    return { step: engine.steps, trained, loss: engine.lossNow(this.whole), weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: shown, painted };
   }
 
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
@@ -63,10 +87,11 @@ class PageTraining {
 
 let training = null;
 
-/** Answer the page: `begin` makes a run, a `count` does steps, an `index` changes a weight; the first question is whether there is a worker. */
-function answered({ begin, ...asked }) {
+/** Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments. The first question is whether there is a worker. */
+function answered({ begin, orders = [] }) {
   if (begin) training = new PageTraining(begin);
-  return asked.count ? training.steps(asked) : "index" in asked ? training.change(asked) : {};
+  for (const [name, ...given] of orders) training[name](...given);
+  return orders.length ? training.numbers() : {};
 }
 
 if (globalThis.document) globalThis.trainingOfPage = answered;

@@ -1,0 +1,98 @@
+// What a user changes while a page trains: the rate, the batch, weights, the beginning, and three mistakes to learn from.
+
+import { element } from "./ink.js";
+import { countText } from "./numbers.js";
+import { part } from "./page.js";
+
+const EQUAL = 0.5; // of all first weights, where they begin equal
+const MISTAKES = {
+  keep: ["no zero_grad", "each step adds its gradient to those of the steps before"],
+  raw: ["no bias correction", "the averages of Adam begin at 0, and stay too small at first"],
+};
+
+/** Return an input in a label. */
+function fieldIn(root, words, title, how) {
+  const label = root.appendChild(element("label", "", how.type === "checkbox" ? "" : words)), field = label.appendChild(element("input"));
+  label.title = title;
+  if (how.type === "checkbox") label.append(words);
+  return Object.assign(field, how);
+}
+
+export class Changes {
+  constructor(training) {
+    Object.assign(this, { training, typed: false });
+    const { told, page } = training, number = { type: "number", step: "any" }, card = part("card").querySelector(".words");
+    this.lr = fieldIn(part("speed"), "lr ", "the learning rate of the coming steps", { ...number, min: "0" });
+    this.lr.addEventListener("input", () => (this.typed = true));
+    this.lr.addEventListener("change", () => this.lr.blur()); // keys are the page's again
+    this.value = fieldIn(card, "set to ", "give this weight another value", number);
+    this.value.addEventListener("change", () => {
+      if (this.value.value !== "") training.change(page.card.texel, Number(this.value.value));
+      this.value.value = "";
+      this.value.blur();
+    });
+    this.frozen = fieldIn(card, "frozen", "training does not change this weight", { type: "checkbox" });
+    this.frozen.addEventListener("change", () => training.change(`f${page.card.texel}`, Number(this.frozen.checked)));
+    const row = this.row = part("row").appendChild(element("div"));
+    Object.assign(row, { id: "changes", hidden: true });
+    const open = this.open = part("buttons").appendChild(element("button", "change", "change"));
+    open.title = "the batch, the first weights, and three mistakes";
+    open.setAttribute("aria-expanded", "false");
+    open.addEventListener("click", () => {
+      row.hidden = !row.hidden;
+      open.setAttribute("aria-expanded", String(!row.hidden));
+      if (!row.hidden) row.scrollIntoView({ block: "nearest" });
+    });
+    this.batch = fieldIn(row, "batch ", `samples of a step, of ${countText(told.settings.samples)}`, { ...number, min: "1", step: "1", max: String(told.settings.samples) });
+    this.batch.addEventListener("change", () => training.change("batch", Number(this.batch.value)));
+    this.switches = Object.entries(MISTAKES).filter(([name]) => name !== "raw" || told.corrects).map(([name, [words, title]]) => {
+      const field = fieldIn(row, words, title, { type: "checkbox" });
+      field.addEventListener("change", () => training.change(name, Number(field.checked)));
+      return [name, field];
+    });
+    const start = words => row.appendChild(element("button", "", words));
+    if (told.laws.length) {
+      const field = fieldIn(row, "seed ", "of the first weights", { ...number, min: "0", step: "1", value: "1" }), again = start("begin with this seed");
+      again.addEventListener("click", () => Number.isSafeInteger(field.valueAsNumber) && field.valueAsNumber >= 0 && training.restart({ seed: field.valueAsNumber }));
+    }
+    start("begin with equal weights").addEventListener("click", () => training.restart({ equal: EQUAL }));
+    this.undo = start("undo");
+    this.undo.title = "go to the moment before the last change (Ctrl+Z)";
+    this.undo.addEventListener("click", () => training.undo());
+    document.addEventListener("keydown", event => {
+      if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z" || event.target.tagName === "INPUT") return;
+      event.preventDefault();
+      training.undo();
+    });
+    this.home = part("tools").appendChild(element("button", "", "recording"));
+    this.home.title = "show the recorded steps; the time bar has a ring for what this page computed";
+    this.home.addEventListener("click", () => training.home());
+    this.write(null, page.frame);
+  }
+
+  /** The rate that somebody typed; null: that of the line. */
+  get rate() {
+    return this.typed && this.lr.value !== "" ? Math.max(0, Number(this.lr.value)) : null;
+  }
+
+  /** Take a rate for the coming steps, as if somebody typed it. */
+  type(rate) {
+    this.lr.value = String(Number(rate));
+    this.typed = true;
+  }
+
+  /** Show what holds after a frame. */
+  write(line, frame) {
+    const { training } = this, { told, page, base } = training, { texel } = page.card;
+    const at = name => line?.valueAt(name, frame), set = (field, value) => document.activeElement !== field && (field.value = String(value));
+    if (!this.typed) set(this.lr, line ? training.ratesAt(line, frame)[0] : page.run === base ? training.recordedRates(frame)[0] : told.rates[0]);
+    set(this.batch, at("batch") ?? told.settings.batch);
+    for (const [name, field] of this.switches) field.checked = at(name) > 0;
+    const key = told.keys.findLast(one => one.frame <= (line ? line.place : frame)) ?? told.keys[0];
+    const shown = training.possible && texel !== null && (key.trained[texel] || key.frozen[texel]);
+    for (const { parentElement } of [this.value, this.frozen]) parentElement.hidden = !shown;
+    this.frozen.checked = Boolean(at(`f${texel}`) ?? key.frozen[texel]);
+    this.home.hidden = !line;
+    this.undo.disabled = !line;
+  }
+}
