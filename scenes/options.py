@@ -228,12 +228,13 @@ class Flags(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     rare: ClassVar[frozenset[str]] = frozenset({
-        "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "json_line", "open",
-        "presenter", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
+        "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "html_data", "json_line",
+        "open", "presenter", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
     })  # fmt: skip
     """Fields whose flags only ``--help-all`` shows."""
     aside: ClassVar[frozenset[str]] = frozenset({
-        "at", "break_on", "duration", "every", "fps", "headless", "json_line", "open", "paused", "size", "story",
+        "at", "break_on", "duration", "every", "fps", "headless", "html_data", "json_line", "open", "paused", "size",
+        "story",
     })  # fmt: skip
     """Fields that do not change the result: "copy as command" leaves them out, and all written files too."""
 
@@ -397,6 +398,10 @@ class SceneOptions(Flags):
     html: PageFile | None = flag(
         "write the run as one page (.html); it plays in any browser, without Python and offline", None, written=True
     )
+    html_data: float = flag(
+        "the most megabytes of training data in the page; above it, the page plays but does not train on; 0: none",
+        4, ge=0, le=1000, allow_inf_nan=False, metavar="MB",
+    )  # fmt: skip
     load: Path | None = flag("continue from a file (.safetensors), with its weights and its step", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 

@@ -33,7 +33,7 @@ def check_page(options: Any, *, alone: bool) -> None:
     `alone`: nothing else is shown or drawn.
     """
     if not options.html:
-        options.refuse(["open"], "no page is written; add --html run.html")
+        options.refuse(["open", "html_data"], "no page is written; add --html run.html")
     else:
         check_target(options.html)
         if alone:
@@ -53,8 +53,10 @@ def write_page(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            how = {"theme": options.theme, "size": options.size, "title": name, "open": getattr(options, "open", None)}
-            path = recording.save_html(options.html, frames=most, **how)
+            path = recording.save_html(
+                options.html, theme=options.theme, size=options.size, title=name, frames=most, open=options.open,
+                data_limit=round(options.html_data * 1e6),
+            )  # fmt: skip
         except ScalarvizError as error:
             fail(str(error))
             return False
@@ -67,7 +69,7 @@ def write_page(
 FRAMES = 1000
 """Frames of a recording without ``--every``."""
 SMALL = 10_000
-"""Most weights for which gradients, updates and rows are recorded as well as values."""
+"""Most weights for which gradients and updates are recorded as well as values, and most numbers in the probe's rows."""
 
 
 def check_recording(options: Any, *, alone: bool) -> None:
@@ -90,13 +92,13 @@ def begin_recording(scene: Scene, options: Any) -> Recording | None:
 
     wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
     every = options.every or max(1, -(-options.steps // wanted))
-    more = scene.run.n_weights <= SMALL
-    parts = {"gradients": more, "updates": more, "activations": more}
+    more, rows = (count <= SMALL for count in (scene.run.n_weights, sum(stage.outputs for stage in scene.run.stages)))
+    parts = {"gradients": more, "updates": more, "activations": rows}
     recording = Recording(scene, every, path=options.recording, **parts)
     recording.tell = lambda line: say(f"{scene.name}: {line}")
     steps = "every step" if every == 1 else f"every {every:,} steps"
-    also = ": values, gradients, updates and the probe's rows" if more else ": values"
-    say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
+    kept = "".join(["values", *[", gradients, updates"] * more, *[" and the probe's rows"] * rows])
+    say(f"{scene.name}: {options.recording or options.html} records {steps}: {kept}")
     return recording
 
 

@@ -38,6 +38,7 @@ _SHARED = (
         "presenter",
         "cmap",
         "html",
+        "html_data",
         "open",
         "json_line",
     ),
@@ -113,6 +114,8 @@ def _check_page(options: Any) -> None:
     check_page(options, alone=not options.out)
     if options.html and options.steps is not None:
         raise InputError(f"--html {options.html}: a page holds all steps; leave out --steps")
+    if options.other is not None:
+        options.refuse(["html_data"], "a page of two recordings holds no training data")
     if options.headless and not (options.html or options.out or options.json_line):
         raise InputError("--headless shows nothing; add --out FILE, --html FILE or --json")
 

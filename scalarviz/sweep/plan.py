@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 OF_PICTURES = frozenset(
     {"headless", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "every", "open", "json_line"}
-    | {"story"}
+    | {"story", "html_data"}
 )
 """Options of every scene that change only its picture or its texts, not its run."""
 

@@ -31,7 +31,7 @@ BAD_VALUES: dict[str, list[str]] = {
     "source": ["folder"], "apply": ["text.txt"], "load": ["missing.png", "text.txt"],
     "output": ["folder", "text.txt/x.png", "x.mp4"], "out": ["folder", "", "text.txt/x.png", "x.mp3"],
     "export_lut": ["x.png"], "save": ["folder", "text.txt/w.safetensors"], "recording": ["w", "one.svz"],
-    "html": ["folder"], "every": ["0", "9" * 20],
+    "html": ["folder"], "html_data": ["-1", "1e9", "inf", "4MB"], "every": ["0", "9" * 20],
     "open": ["-1", "1.5", "x"], "sampling": ["Epochs"], "at": ["-1", "9" * 20],
     "schedule": ["Cosine", "cosine:", "linear:0", "linear:1.5", "cycle:1:2", "linear:9999999999999", "constant:5",
                  "step", "plateau"],
@@ -40,7 +40,8 @@ BAD_VALUES: dict[str, list[str]] = {
 }  # fmt: skip
 SWITCHES = {"--headless", "--json", "--paused", "--presenter", "--random-coordinates"}
 PARTNERS = {"--source": "--graded good.png", "--graded": "--source good.png", "--apply": "--output o.png",
-            "--output": "--apply good.png", "--every": "--recording x.svz"}  # fmt: skip
+            "--output": "--apply good.png", "--every": "--recording x.svz",
+            "--html-data": "--html x.html"}  # fmt: skip
 """Flags that come in pairs get a good partner, so that the bad value itself is what is wrong."""
 TRAIN_VALUES: dict[str, list[str]] = {
     "network": ["missing.onnx", "text.txt"], "data": ["missing.npz", "good.png", ""], "trained": ["*.nope"],
@@ -200,6 +201,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
         "--micro": ("no such option", "leave out --micro"),
         "--open 3": ("no page is written", "--html"),
+        "--html-data 3": ("no page is written", "--html"),
         "--recording one.svz": ("never overwrite",),
         "--story step": ("--story step", "--out"),
         "--story step --out x.png": ("needs a film", "--out step.mp4"),
@@ -298,6 +300,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "one.svz --headless": ("--headless", "--out", "--html", "--json"),
         "one.svz --steps 5 --html q.html": ("all steps",),
         "one.svz --html p.html": ("p.html", "is the recording itself"),
+        "one.svz one.svz --html q.html --html-data 3": ("--html-data has no effect", "two recordings"),
         "one.svz hidden.svz --out p.png": ("nothing to compare", "0.weight", "3×3"),
     },
     "view": {

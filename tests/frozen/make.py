@@ -96,8 +96,8 @@ DECIDES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "N
 """Environment variables by which a processor computes as another one would."""
 NO_NUMBERS = {
     "headless", "out", "break_on", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "save",
-    "recording", "every", "open", "html", "json_line", "apply", "output", "export_lut", "log", "cells", "hide",
-    "story",
+    "recording", "every", "open", "html", "html_data", "json_line", "apply", "output", "export_lut", "log", "cells",
+    "hide", "story",
 }  # fmt: skip
 """Flags of pictures and files, which no weight depends on."""
 COMMON: Record = {

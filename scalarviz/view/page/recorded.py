@@ -34,7 +34,7 @@ from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
 from .page import SceneParts, about_of, gathered, keys_of, parts_of, shell, shows_of
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, slots_of, still_bytes
-from .trains import trains_of
+from .trains import DATA_LIMIT, trains_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 ROWS = 128
@@ -59,6 +59,7 @@ def html_of(
     title: str = "",
     frames: int | None = None,
     open: Sequence[int] | None = (),
+    data_limit: int = DATA_LIMIT,
     others: Sequence[PanelPicture] = (),
     scene: object = None,
 ) -> str:
@@ -71,6 +72,7 @@ def html_of(
     look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or record.about.name
     most = len(record) if frames is None else integer("frames of a page", frames, 2)
+    limit = integer("data_limit (bytes)", data_limit, 0)
     source, subject, last = at_the_end(record)
     past = source.past
     own = parts_of(scene, edited=bool(past.edits))
@@ -96,7 +98,8 @@ def html_of(
     numbers, tables = gathered(subject, read(), document, quantities)
     seen = films(pictures, others)
     slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
-    trains = trains_of(source, with_panels, shown, slots, scene.run if isinstance(scene, Scene) else None)
+    run = scene.run if isinstance(scene, Scene) else None
+    trains = trains_of(source, with_panels, shown, slots, run, limit)
     if trains.parts:
         word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
         lists.add_coming(last, "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)))
@@ -215,7 +218,7 @@ class PageWriter:
 
     def save_html(
         self, path: StrPath, *, theme: str = "dark", size: tuple[int, int] = (1280, 720), title: str = "",
-        frames: int | None = None, open: Sequence[int] | None = None,
+        frames: int | None = None, open: Sequence[int] | None = None, data_limit: int = DATA_LIMIT,
     ) -> Path:  # fmt: skip
         """Write one HTML file that plays in a browser, without Python and without a network.
 
@@ -235,6 +238,9 @@ class PageWriter:
             Recorded steps after which the page can walk through the next step, micro-step by micro-step. Default: the
             first, the last, and the one before the largest fall of the loss, as far as they are small. A comparison
             opens none.
+        data_limit : int
+            Most bytes of the training data in the page, which it needs to train on. Above it, the page plays only;
+            with 0, it never holds data. A comparison holds none.
 
         Returns
         -------
@@ -248,9 +254,10 @@ class PageWriter:
         Warns
         -----
         RuntimeWarning
-            The file has more than 10 MB.
+            The file has more than 10 MB, or the page plays but cannot train on.
         """
-        return self._save_html(path, theme=theme, size=size, title=title, frames=frames, open=open)
+        asked = {"theme": theme, "size": size, "title": title, "frames": frames, "open": open}
+        return self._save_html(path, data_limit=data_limit, **asked)
 
     @abstractmethod
     def _save_html(self, path: StrPath, **asked: Any) -> Path:

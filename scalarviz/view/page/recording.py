@@ -41,6 +41,7 @@ from .pack import Float32, dense_text, packed_text, squeezed
 from .page import GESTURES, keys_of, numbers_of, shell
 from .pictures import chosen, panel_pictures, still_bytes
 from .recorded import PageWriter, html_of, write_html
+from .trains import DATA_LIMIT
 
 
 class Recorded(PageWriter, recording.Recorded):
@@ -203,6 +204,8 @@ class Comparison(PageWriter, RecordedPair):
 
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
         """Write both and their difference; `frames` counts the steps at which either was recorded."""
+        if asked.pop("data_limit") != DATA_LIMIT:
+            raise InputError("data_limit: a page of two recordings holds no training data; try save_html of one")
         if asked.pop("open"):
             raise InputError("open: a comparison opens no steps; try save_html of one recording")
         files = [one.record.path for one in self.pair if isinstance(one, RecordedSource)]

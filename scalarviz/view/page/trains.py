@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -27,8 +28,11 @@ from ..shown.subject import Subject
 from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
 
-MOST_DATA = 4_000_000
-"""Most letters of a page's samples."""
+DATA_LIMIT = 4_000_000
+"""Most bytes of a page's training data, where nobody sets another limit."""
+
+PLAYS = "it does not train on"
+OTHER = "Dropout and BatchNorm show other numbers than they train with"
 MOST_KEYS, MOST_RATES = 16, 4_000
 """Most states from which a page trains, and most runs of equal rates between them; else it has the last one alone."""
 CORRECTED = ("Adam", "AdamW")
@@ -44,11 +48,13 @@ class Trains(NamedTuple):
 
 
 def trains_of(
-    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot], run: Run | None
-) -> Trains:
+    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot], run: Run | None = None,
+    limit: int = DATA_LIMIT,
+) -> Trains:  # fmt: skip
     """Return what a browser needs to go on from any of the `frames`; it paints the `slots` of panels.
 
-    The recorded `run`, if it is there, tells how its first weights were drawn.
+    The recorded `run`, if it is there, tells how its first weights were drawn. Training data of more than `limit`
+    bytes are left out: then the page only plays.
     """
     record, keys = source.record, list[dict[str, Any]]()
     try:
@@ -56,19 +62,23 @@ def trains_of(
         for place in places:  # the last one is that of the program, which has one training
             rule, rates = training_at(record, frames[place])
             keys.append(_key(place, rule))
-    except ScalarvizError:
-        return Trains("")  # the page says why its steps do not open
+    except ScalarvizError as error:
+        return Trains(f"{PLAYS}: {error}")
     problem, network, probe = rule.training.problem, rule.network, source.probe
     if probe is None:
-        return Trains("it does not train on: its recording has no activations")
+        return Trains(f"{PLAYS}: its recording has no activations")
     why = lacks(problem) or ("it rounds to float16" if rule.said.scale is not None else "")
     if why or (view := _view(network, subject)) is None:
-        return Trains(f"it does not train on: {why or 'Dropout and BatchNorm show other numbers than they train with'}")
+        return _player(why or OTHER)
     names, plan, look = view
     count = problem.plan.n_inputs + problem.plan.n_targets
     samples = array_text(np.asarray(problem.data[:count]))
-    if len(samples) > MOST_DATA:
-        return Trains(f"it does not train on: its samples need {len(samples) / 1e6:.0f} MB")
+    if len(samples) > limit:
+        need = -(-len(samples) // 100_000) / 10
+        more = f"try data_limit={round(need * 1e6):_}, or --html-data {need:g}"
+        return (
+            _player(f"its training data need {need:,.1f} MB", more) if limit else Trains(f"{PLAYS}: it holds no data")
+        )
     value = problem.store.value
     target = subject.sample.target
     told = {
@@ -90,7 +100,15 @@ def trains_of(
     program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
-    return Trains(f"holds {many:,} sample{'s' * (many > 1)}", parts, program)
+    held = f"{many:,} sample{'s' * (many > 1)}, {len(samples) / 1000:,.0f} kB"
+    return Trains(f"holds the training data ({held}): who gets this file gets the data", parts, program)
+
+
+def _player(why: str, more: str = "") -> Trains:
+    """Return that a page only plays; the author hears it when the page is written, with what to try."""
+    said = f"{PLAYS}: {why}"
+    warnings.warn("; ".join(filter(None, (f"the page plays, but {said}", more))), RuntimeWarning, stacklevel=6)
+    return Trains(said)
 
 
 def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[tuple[int, tuple[float, ...]]]]:
