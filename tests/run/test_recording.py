@@ -123,6 +123,22 @@ def test_a_file_says_what_the_run_said(name, path):
             assert [np.isfinite(row).all() for row in rows] == fits
 
 
+@pytest.fixture
+def threadless(monkeypatch):
+    """No thread can start, as in Pyodide."""
+
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+
+
+@pytest.mark.parametrize("name", ["nothing", "edit and branch", "other data"])
+def test_a_file_says_it_too_where_no_thread_can_start(name, path, threadless):
+    names, options = WALKS[name]
+    walk(names, 1, path, **options)
+
+
 @pytest.mark.ci
 @pytest.mark.parametrize("seed", range(6))
 def test_a_file_says_what_the_run_said_on_any_walk(seed, path):
@@ -151,6 +167,16 @@ def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path, tmp_path):
         assert other.steps.tolist() == list(range(0, 101, 10))
         assert other.frame(7).values.tobytes() == recorded.frame(10).values.tobytes()
         assert np.array_equal(recorded.values["0.weight"][10], run.tensors[0].of(other.frame(7).values))
+
+
+def test_without_a_thread_frames_are_dropped_too(path, threadless):
+    run = make_run(**FLOATS)
+    with sv.Recording(run, path=path, budget=50_000) as recording:
+        recording.tell = str
+        run.step(400)
+    assert recording.thinned
+    with sv.load_recording(path) as recorded:
+        assert recorded.steps.tolist() == [*range(0, 400, recording.every), 400]
 
 
 @pytest.mark.ci

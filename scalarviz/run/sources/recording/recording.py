@@ -235,7 +235,10 @@ LOST = "the file was removed, moved or replaced"
 
 
 class Writer:
-    """Writes items in order, in the thread that owns `database`; items that came together stay in one transaction."""
+    """Writes items in order, in the thread that owns `database`; items that came together stay in one transaction.
+
+    Where no thread can start, as in a browser, whoever adds items writes them.
+    """
 
     def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
         self._database, self._rows, self._thinning, self._file = database, rows, thinning, file
@@ -246,8 +249,11 @@ class Writer:
         self._then: Callable[[], None] = lambda: None
         self._condition = threading.Condition()
         self._process = os.getpid()
-        self._thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        with suppress(RuntimeError):  # "can't start new thread"
+            thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
+            thread.start()
+            self._thread = thread
 
     @property
     def is_own_process(self) -> bool:
@@ -270,9 +276,11 @@ class Writer:
             self._bytes += size
             self._told += 1
             self._condition.notify_all()
+            while self._thread is None and self._awake() and self._pass():
+                pass
 
     def _deaf(self) -> bool:
-        return bool(self.trouble) or self._gone or not self._thread.is_alive()
+        return bool(self.trouble) or self._gone or not (self._thread is None or self._thread.is_alive())
 
     def flush(self, timeout: float) -> None:
         """Wait until all queued items are in the file; StateError after `timeout` seconds."""
@@ -294,7 +302,9 @@ class Writer:
                 self._then = then
             self._condition.notify_all()
         if not itself:
-            self._thread.join()
+            if self._thread is not None:
+                self._thread.join()
+            self._gone = True
             if then is not None:
                 then()
 
@@ -302,24 +312,29 @@ class Writer:
 
     def _loop(self) -> None:
         try:
-            while True:
-                with self._condition:
-                    self._condition.wait_for(self._awake)
-                    count = self._first()
-                    items = [item for _, group in islice(self._queue, count) for item in group]
-                    if not items and self._closing:
-                        return
-                self._write(items)
-                with self._condition:
-                    for _ in range(count):
-                        self._bytes -= self._queue.popleft()[0]
-                    self._written += count
-                    self._condition.notify_all()
+            while self._pass():
+                pass
         finally:
             with self._condition:
                 self._gone = True
                 self._condition.notify_all()
             self._then()
+
+    def _pass(self) -> bool:
+        """Wait for groups and write some of them; return False if there are none and none will come."""
+        with self._condition:
+            self._condition.wait_for(self._awake)
+            count = self._first()
+            items = [item for _, group in islice(self._queue, count) for item in group]
+            if not items and self._closing:
+                return False
+        self._write(items)
+        with self._condition:
+            for _ in range(count):
+                self._bytes -= self._queue.popleft()[0]
+            self._written += count
+            self._condition.notify_all()
+        return True
 
     def _first(self) -> int:
         """Return how many groups go into one transaction, limited by a share of the budget."""
