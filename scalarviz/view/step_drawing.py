@@ -582,16 +582,24 @@ class StepDrawing:
     @property
     def _scale(self) -> float:
         """The factor from changes of weights to heights."""
-        flow, height = self._bench.scenery.flow, self._height
+        height, first, shares = self.heights
         change = np.asarray(self._shown_step.range_values, np.float64)
-        if flow is not None and flow.inputs is not None:  # none of the first row rises onto its input
-            weight, project = flow.plates[0], self._bench.project
-            tops = weight.tops[: weight.shape[1]]
-            risen = project(tops)[:, 1] - project(tops + 2 * weight.depth * weight.axes[2])[:, 1]
-            free = face_quads(weight, project)[: len(tops), :, 1].min(axis=1) - flow.inputs[:, 1] - CHIP / 2 - 4
-            rises = change[weight.start :][: len(tops)] > 0
-            height *= min([1.0, *(free / np.maximum(SINKS * risen, 1.0)).clip(0.05)[rises]])
-        return height_scale(change, height)
+        return height_scale(change, height * min([1.0, *shares[change[first:][: len(shares)] > 0]]))
+
+    @property
+    def heights(self) -> tuple[float, int, Floats]:
+        """The height of a cube; and, from a weight on, the share of it by which each of the first row may rise.
+
+        None of the first row rises onto its input.
+        """
+        flow, height = self._bench.scenery.flow, self._height
+        if flow is None or flow.inputs is None:
+            return height, 0, np.zeros(0)
+        weight, project = flow.plates[0], self._bench.project
+        tops = weight.tops[: weight.shape[1]]
+        risen = project(tops)[:, 1] - project(tops + 2 * weight.depth * weight.axes[2])[:, 1]
+        free = face_quads(weight, project)[: len(tops), :, 1].min(axis=1) - flow.inputs[:, 1] - CHIP / 2 - 4
+        return height, weight.start, np.asarray((free / np.maximum(SINKS * risen, 1.0)).clip(0.05), np.float64)
 
     @property
     def rise_of_one(self) -> float:

@@ -23,6 +23,7 @@ HEADS = {
     "derive": "E", "spread": "E, G", "features": "data, at", "derived": "E",
     "gradient": "E, G, data, order, step, seed, scale, stats",
     "update": "E, theta, grad, state, columns, trained", "look": "E, data, at, out",
+    "trial": "E, G, data, at, out",
 }  # fmt: skip
 """The functions of a module and their arguments; ``js/runtime.js`` calls them."""
 
@@ -41,10 +42,7 @@ def module(problem: Problem, *, unrolled: bool | None = None) -> str:
     made = _Module(dtype)
     made.add_around(plan)
     made.add("gradient", _gradient(made.printer(plan.body, unrolled=unrolled), problem.data.shape[0], made.parts))
-    derived = Printer(update.prologue, "float64", made.tables, unrolled=True) if update.prologue else None
-    puts = [f"E[{update.n_parameters + k}] = {{}};" for k in range(update.n_derived)]
-    made.add("derived", [] if derived is None else _values(derived, "", derived.program.outputs, puts))
-    made.add("update", _update(made.printer(update.body, unrolled=True), len(problem.state)))
+    made.add_update(update, len(problem.state))
     return made.text(sorted({i.call for i in plan.body.instructions if i.kind == "mask"}))
 
 
@@ -55,6 +53,19 @@ def viewer(plan: Plan, rows: NDArray[np.int64]) -> str:
     made.add(
         "look", _values(made.printer(plan.body), "data[at + {}]", rows, [f"out[{k}] = {{}};" for k in range(len(rows))])
     )
+    return made.text([])
+
+
+def trial(problem: Problem, plan: Plan, rows: Sequence[int], adjoints: Sequence[int]) -> str:
+    """Return the body of a JavaScript function that returns those of a trial step with one sample, in float64.
+
+    ``trial`` puts these rows of the plan, and then the gradients of others, into an array; -1 stands for 1, -2 for no
+    number.
+    """
+    made = _Module("float64")
+    made.add_around(plan)
+    made.add("trial", _trial(made.printer(plan.body), rows, adjoints))
+    made.add_update(problem.update, len(problem.state))
     return made.text([])
 
 
@@ -90,6 +101,13 @@ class _Module:
             features = _values(self.printer(plan.encode), "data[at + {}]", plan.encode.outputs, places)
         for name, lines in (("derive", derive), ("spread", spread), ("features", features)):
             self.add(name, lines)
+
+    def add_update(self, update: Plan, states: int) -> None:
+        """Add what the optimiser does once in each step, and once for each weight."""
+        derived = Printer(update.prologue, "float64", self.tables, unrolled=True) if update.prologue else None
+        puts = [f"E[{update.n_parameters + k}] = {{}};" for k in range(update.n_derived)]
+        self.add("derived", [] if derived is None else _values(derived, "", derived.program.outputs, puts))
+        self.add("update", _update(self.printer(update.body, unrolled=True), states))
 
     def text(self, calls: Iterable[int]) -> str:
         """Return all of it; `calls` are the numbers of modules with dropout masks."""
@@ -135,6 +153,27 @@ def _spread(printer: Printer, first: int) -> list[str]:
         printer.pull(row, f"G[{first + k}]")
     for i in reversed(printer.program.instructions):
         printer.backward(i)
+    return _scope(printer, printer.lines)
+
+
+_ABSENT = {-1: "1", -2: "NaN"}
+
+
+def _trial(printer: Printer, rows: Sequence[int], adjoints: Sequence[int]) -> list[str]:
+    """Return the lines of a trial with one sample, forward and back."""
+    program = printer.program
+    printer.inputs("data[at + {}]".format)
+    for i in program.instructions:
+        printer.forward(i)
+    if not printer.unrolled:
+        printer.add("B.fill(0);")
+    printer.pull(program.loss, "1")
+    for i in reversed(program.instructions):
+        printer.backward(i)
+    found = [_ABSENT.get(row) or printer.row(row) for row in rows]
+    found += [_ABSENT.get(row) or printer.adjoint(row) for row in adjoints]
+    for k, number in enumerate(found):
+        printer.add(f"out[{k}] = {number};")
     return _scope(printer, printer.lines)
 
 

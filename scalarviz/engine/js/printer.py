@@ -85,6 +85,7 @@ class Printer:
         self.weights: set[int] = set()  # that are variables
         self.gradients: set[int] = set()
         self._terms: dict[int, list[str]] = {}  # of the gradients of rows that are not known yet
+        self._adjoints: dict[int, str] = {}  # gradients of rows, once they are known
         self._named = 0
 
     # ---- text
@@ -166,9 +167,15 @@ class Printer:
             return self.known(f"B[{self.here(row)}]")
         terms, name = self._terms.pop(int(row), ["0"]), f"a{row}"
         if len(terms) == 1 and terms[0].isidentifier():
-            return terms[0]
-        self.add(f"const {name} = {self.rounded(' + '.join(terms))};")
+            name = terms[0]
+        else:
+            self.add(f"const {name} = {self.rounded(' + '.join(terms))};")
+        self._adjoints[int(row)] = name
         return name
+
+    def adjoint(self, row: int) -> str:
+        """Return the gradient of a row after the whole way back; 0 if none came."""
+        return self._adjoints.get(row, "0") if self.unrolled else f"B[{self.here(row)}]"
 
     def pull_weight(self, index: Index, term: str) -> None:
         """Add a term to the gradient of a number of theta."""

@@ -169,8 +169,16 @@ class Engine {
 
   /** Do the next step; return its loss. `rates` are those of all parameter groups, then their momenta. */
   step(rates) {
-    const { made, settings, exact, rounded } = this, clipped = settings.limits.clip_norm === null ? 0 : 1;
     const loss = this.gradient();
+    this.move(rates);
+    if (this.settings.tracks.length) this.follow();
+    this.steps += 1;
+    return loss;
+  }
+
+  /** Change the weights by their gradients. */
+  move(rates) {
+    const { made, settings, exact, rounded } = this, clipped = settings.limits.clip_norm === null ? 0 : 1;
     exact[0] = rates[0];
     exact[1] = this.uncorrected ? Infinity : this.steps + 1 + settings.before; // no correction is left after so many steps
     for (let k = 1; k < rates.length; k++) exact[k + 1 + clipped] = rates[k];
@@ -178,9 +186,6 @@ class Engine {
     for (let k = 0; k < exact.length; k++) rounded[k] = exact[k];
     if (clipped) rounded[2] = this.clipping();
     made.update(rounded, this.theta, this.grad, this.state, this.columns, this.trained);
-    if (settings.tracks.length) this.follow();
-    this.steps += 1;
-    return loss;
   }
 
   /** Return the loss of the present weights, of the next batch or of all samples (without penalties); the gradient stays. */

@@ -29,9 +29,11 @@ from ..micro.walk import Walk, open_step, sides
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .lists import PARTS, SHAPES, PictureLists, Pool, number_in
-from .pack import Float32
+from .pack import array_text, packed_text
 from .page import MOST_BESIDE, json_number
+from .trials import MOST_WEIGHTS, reproduces
 
+Floats = NDArray[np.float64]
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
 SPOTS = {"phase", "switch"}  # places of the picture that a page can press
 
@@ -65,11 +67,11 @@ def steps_to_open(asked: Sequence[int] | None, steps: Sequence[int], loss: NDArr
 def opened_of(
     subject: Subject, source: RecordedSource, frames: Sequence[int], asked: Sequence[int] | None, loss: Sequence[float],
     pool: Pool,
-) -> tuple[dict[str, Any], Float32] | None:  # fmt: skip
+) -> tuple[dict[str, Any], str] | None:  # fmt: skip
     """Return the opened steps after some of the `frames` of a page, or None if there are none.
 
-    The result is JSON data, and an array with a row for each walk: the numbers of the cubes (see `_numbers`). A walk is
-    an opened step, of one sample or of the whole batch. The source keeps its position.
+    The result is JSON data, and a packed array with a row for each walk: the numbers of the cubes (see `_numbers`). A
+    walk is an opened step, of one sample or of the whole batch. The source keeps its position.
     """
     places = steps_to_open(asked, [int(source.steps[k]) for k in frames], np.asarray(loss, np.float64))
     book, count = _Book(subject, pool), sum(tensor.size for tensor in subject.tensors)
@@ -81,7 +83,8 @@ def opened_of(
         raise InputError(f"open: {why}")
     if not places:
         return None
-    walks, rows, here = list[dict[str, Any]](), list[Float32](), source.place
+    walks, rows, here = list[dict[str, Any]](), list[Floats](), source.place
+    model = -1  # the last walk that can show another step
     try:
         for place in places:
             source.show_frame(frames[place])
@@ -95,12 +98,16 @@ def opened_of(
                 walks.append({"frame": place, "step": opened.step, "alone": opened.trial,
                               "loss": json_number(opened.loss), **book.written(walk, opened)})  # fmt: skip
                 rows.append(_numbers(walk, opened, [*book.rows], count))
+                model = len(walks) - 1 if opened.trial and reproduces(walk, count) else model
     finally:
         source.show_frame(here)
     if not rows:
         return None
     plans = [json.loads(plan) for plan in book.plans]
-    return {"plans": plans, "walks": walks, "rows": lengths}, np.stack(rows)
+    told = {"plans": plans, "walks": walks, "rows": lengths, "model": model}
+    if count <= MOST_WEIGHTS:  # texts have many digits
+        return told, array_text(np.stack(rows))
+    return told, packed_text(np.stack(rows).astype(np.float32), exact=True)
 
 
 class _Book:
@@ -113,12 +120,12 @@ class _Book:
         self.plans: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
-        """Return what is said of a walk: its plan and captions, for each shape how far cubes rise, and its lists.
+        """Return what is said of a walk: its plan and captions, for each shape how far cubes may rise, and its lists.
 
         The lists are changes, of both shapes at each micro-step: equal texts then stand near each other.
         """
         steps = [walk.micro_step_at(at) for at in range(1, len(walk) + 1)]
-        before, lists, rises = [list[int]() for _ in SHAPES], list[list[Any]](), [0.0 for _ in SHAPES]
+        before, lists, rises = [list[int]() for _ in SHAPES], list[list[Any]](), list[list[Any]]()
         for bench in self._benches:
             bench.follow(walk.frame)
             bench.step_drawing.show(None)  # the layout depends on the first micro-step
@@ -128,7 +135,9 @@ class _Book:
                 bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
                 before[shape], change = self._pool.spliced(before[shape], self._now(shape))
                 lists.append(change)
-                rises[shape] = bench.step_drawing.rise_of_one if step.phase == UPDATE else 0.0
+                if step is steps[-1]:
+                    height, first, shares = bench.step_drawing.heights
+                    rises.append([height, first, *np.round(shares, 4).tolist()])
         plan = _plan(steps, opened, self._subject.stages, self._cubes, self.rows)
         layouts = [self._pool.layout(bench) for bench in self._benches]
         said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
@@ -161,10 +170,11 @@ class _Book:
                 yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]
 
 
-def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Float32:
-    """Return the numbers of a walk: gradients, factors forward and backward, value changes, rows, deltas.
+def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Floats:
+    """Return the numbers of a walk: gradients, factors forward and backward, changes, values, rows, deltas.
 
-    A weight times its factor is what the cube shows on the way forward or backward. Many weights share a factor.
+    A weight times its factor is what the cube shows on the way forward or backward. Many weights share a factor. In a
+    large network the values are those of the page's frame.
     """
     made = [np.asarray(walk.frame.activations.get(name, walk.subject.target), np.float64) for name in rows]
     deltas = [opened.delta_sums.get(name, np.full(np.size(row), np.nan)) for name, row in zip(rows, made, strict=True)]
@@ -176,8 +186,9 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
                 own = walk.micro_step_at(at).frame.state.get("passed on", np.full(len(values), np.nan))
                 back = np.where(np.isnan(own) | (values == 0), back, own / values)
         lit = [opened.gradient, micro_step.forward_factors, back, opened.new_values - values]
+        lit += [values] * (count <= MOST_WEIGHTS)
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
-        return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
+        return np.concatenate([np.ravel(part) for part in parts])
 
 
 # ---- What a micro-step lights, which many opened steps share.

@@ -116,7 +116,7 @@ def html_of(
     parts = {"run": dense_text(squeezed(head)), "lists": dense_text(squeezed(lists.as_json() | pool.as_json()))}
     parts |= {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
     if walks is not None:
-        parts |= {"opened": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
+        parts |= {"opened": dense_text(squeezed(walks[0])), "steps": walks[1]}
     parts |= trains.parts
     entries, call = ("page.js", "openPage();") if walks is None else ("opened.js", "openWithSteps();")
     extras = [*(["branches.js"] if lines else []), *(["train.js"] if trains.parts else [])]

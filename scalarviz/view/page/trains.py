@@ -27,6 +27,7 @@ from ..panels.drawer import Slot
 from ..shown.subject import Subject
 from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
+from .trials import trial_of
 
 DATA_LIMIT = 4_000_000
 """Most bytes of a page's training data, where nobody sets another limit."""
@@ -93,9 +94,12 @@ def trains_of(
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
     }  # fmt: skip
+    alone = trial_of(problem, network, subject)
+    told["trial"] = None if alone is None else alone.told
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":"))}  # fmt: skip
-    made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in (("MADE", module(problem)), ("VIEW", look))]
+    programs = {"MADE": module(problem), "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
+    made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in programs.items()]
     body = "".join([bare(plain(runtime())), *made, bare(joined("worker.js"))])
     program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))

@@ -21,7 +21,7 @@ function nearestOf(numbers, wanted) {
 export class OpenedPage extends Page {
   constructor(run) {
     super(run);
-    Object.assign(this, { walks: run.walks, walk: null, at: 0, alone: true, timer: 0 });
+    Object.assign(this, { walks: run.walks, walk: null, made: null, at: 0, alone: true, timer: 0 });
   }
 
   make() {
@@ -60,14 +60,24 @@ export class OpenedPage extends Page {
     return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
   }
 
+  /** Open the step after a frame that this page computed: with the sample alone, as a stored step shows it. */
+  async compute(frame) {
+    const { model } = this.walks, found = model && (await this.openComputed?.(frame));
+    if (!found) return this.tell("the step after this one does not open: the page lacks some of its numbers");
+    this.made = model.again(frame, found);
+    return this.enter(frame, false);
+  }
+
   /** Return the step after a frame, of one sample or of the batch. */
   walkAt(frame, alone) {
+    if (frame >= this.run.frames - this.run.computed) return this.made;
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
   /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
   next() {
     this.stop();
+    if (!this.walk && this.frame >= this.run.frames - this.run.computed) return this.compute(this.frame);
     if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);

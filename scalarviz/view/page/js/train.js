@@ -25,12 +25,12 @@ async function readTraining(told) {
   const count = told.keys[0].trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
   const each = arrays.length / told.keys.length, bytes = flags => Uint8Array.from(flags);
   const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
-  const { settings, probe, view, laws, whole } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
+  const { settings, probe, view, trial, laws, whole } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
   const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output }) => ({ output, inputs: (await unpackArray(inputs, Float64Array)).map(one => one / unit) })));
   return {
     settings, keys, laws, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
-    probe, view, whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
+    probe, view, trial, whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
   };
 }
 
@@ -75,6 +75,7 @@ export class TrainOn {
     this.button.addEventListener("click", () => this.toggle());
     this.changes = new Changes(this);
     page.bar.onLine = run => this.running || this.waiting || page.take(run);
+    page.openComputed = frame => this.open(frame);
   }
 
   /** The line that the page shows; null: a recorded one. */
@@ -272,6 +273,23 @@ export class TrainOn {
     this.write();
     part("about").textContent = this.page.origin;
     window.history.replaceState(null, "", "#");
+  }
+
+  /** Return the numbers of the step after a computed frame, with the sample alone; null if they are unknown. */
+  async open(frame) {
+    const { line, told } = this;
+    if (!told.trial || !line || this.waiting) return null;
+    this.running = false;
+    this.waiting = true;
+    try {
+      await (this.ready ??= this.prepare());
+      const there = this.stands === line && frame === line.run.frames - 1 ? [] : this.ordersTo(line, frame);
+      this.stands = frame === line.run.frames - 1 ? line : null;
+      const rates = this.ratesAt(line, frame + 1), wanted = this.changes.rate;
+      return (await this.engine.ask({ orders: there, open: frame === line.run.frames - 1 && wanted !== null ? [wanted, ...rates.slice(1)] : rates })).opened;
+    } finally {
+      this.waiting = false;
+    }
   }
 
   /** Add a frame that the engine computed to a line, and show it. */

@@ -5,7 +5,7 @@ import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
 import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightRange } from "./ranges.js";
 import { splicedList } from "./lists.js";
-import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
+import { bytesOf, inflated, rowOf, unpackArray, unpackTable } from "./unpack.js";
 
 /** Indices of the phases of a step. */
 const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
@@ -16,19 +16,25 @@ const SHOWN = ["gradient", "product", "product", "passed on", "gradient", "chang
 /** Most units of a row with a delta as a second line beside each. */
 const SECOND = 64;
 const SHINES = 0.8, GLIMMERS = 0.25, SHINING = 4000; // light around current cubes and known ones; most cubes with light
+const SINKS = 0.6; // share of its height by which a cube sinks at most
 const HALF = 0.5; // share of its colour that a dark cube keeps
 
 export async function readWalks(textOf, run) {
-  const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("opened")))));
-  return new Walks(said, await unpackTable(JSON.parse(textOf("steps"))), run);
+  const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("opened"))))), packed = JSON.parse(textOf("steps"));
+  if (packed.frames) return new Walks(said, await unpackTable(packed), run);
+  const numbers = await unpackArray(packed, Float64Array);
+  return new Walks(said, { numbers, columns: numbers.length / said.walks.length, wide: true }, run);
 }
 
 /** All walks; a walk is one opened step, with one sample or with the whole batch. */
 export class Walks {
-  /** `table` has a row a walk: gradient, factors forward and backward, and change (P each), then rows and their deltas. */
+  /**
+   * `table` has a row a walk: gradient, factors forward and backward, and change (P each), then rows and their deltas;
+   * the `wide` one of a small network has the weights before rows. The walk number `said.model` can show other steps.
+   */
   constructor(said, table, run) {
-    Object.assign(this, { run });
-    this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, rowOf(table, k), run));
+    this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, numbersOf(rowOf(table, k), said.rows, run.document.parameters, table.wide), run));
+    this.model = this.walks[said.model] ?? null;
     this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
   }
 
@@ -39,25 +45,58 @@ export class Walks {
   }
 }
 
+/** Return the numbers of a walk by name, from its row. */
+function numbersOf(row, lengths, parameters, wide) {
+  const names = ["gradient", "forward", "backward", "change", ...(wide ? ["weight"] : [])], found = {};
+  names.forEach((name, k) => (found[name] = row.subarray(k * parameters, (k + 1) * parameters)));
+  const rest = row.subarray(names.length * parameters), width = lengths.reduce((sum, [, count]) => sum + count, 0);
+  return { ...found, rows: rest.subarray(0, width), deltas: rest.subarray(width) };
+}
+
+/** Return the parts of a long row by the names of rows. */
+function partsOf(numbers, lengths) {
+  let at = 0;
+  return new Map(lengths.map(([name, count]) => [name, numbers.subarray(at, at += count)]));
+}
+
+/** Return the next of 1, 2, 5, 10, 20, ... and their tenths. */
+function roundedUp(value) {
+  if (!(value > 0 && value < Infinity)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 5, 10].map(step => step * power).find(one => one >= value * (1 - 1e-9));
+}
+
+/** Return how far a change of 1 raises a cube, as a share of its height: see `StepDrawing.heights`. */
+function riseOf([height, first, ...shares], change) {
+  const most = extentOf(change), room = Math.min(1, ...shares.filter((share, k) => change[first + k] > 0));
+  return (most > 0 && most < Infinity ? 1 / roundedUp(most / (SINKS * height * room)) : 1) / height;
+}
+
 export class RecordedWalk {
   constructor(told, { plans, rows: lengths }, numbers, run) {
     const { layouts, records, count } = run.lists;
     const shapes = told.layouts.length, before = told.layouts.map(() => []);
     Object.assign(this, { told, plan: plans[told.plan], layouts: told.layouts.map(number => layouts[number]), records, run, lengths, shapes });
     this.lists = told.lists.map((steps, k) => (before[k % shapes] = splicedList(before[k % shapes], steps, count)));
-    const { parameters } = run.document, width = lengths.reduce((sum, [, count]) => sum + count, 0);
-    const [gradient, forward, backward, change] = [0, 1, 2, 3].map(k => numbers.subarray(k * parameters, (k + 1) * parameters));
-    const { weight } = run.shown(told.frame).texels, times = factors => factors.map((factor, k) => factor * weight[k]);
-    this.numbers = { gradient, product: times(forward), "passed on": times(backward), change };
-    this.rows = this.#rowsOf(numbers.subarray(4 * parameters, 4 * parameters + width));
-    this.deltas = numbers.subarray(4 * parameters + width);
-    const deltas = [...this.#rowsOf(this.deltas)].map(([name, row]) => [`\u03b4 of ${name}`, row]);
-    this.written = Object.assign(Object.create(null), Object.fromEntries([...this.rows, ...deltas]));
+    this.take(numbers);
   }
 
-  #rowsOf(numbers) {
-    let at = 0;
-    return new Map(this.lengths.map(([name, count]) => [name, numbers.subarray(at, at += count)]));
+  /** Show these numbers: see `numbersOf`. */
+  take({ gradient, forward, backward, change, weight = this.run.shown(this.told.frame).texels.weight, rows, deltas }) {
+    const times = factors => Float32Array.from(factors, (factor, k) => factor * weight[k]);
+    this.numbers = { gradient: Float32Array.from(gradient), product: times(forward), "passed on": times(backward), change: Float32Array.from(change) };
+    this.rise = this.told.rise.map(room => riseOf(room, change));
+    Object.assign(this, { rows: partsOf(rows, this.lengths), deltas });
+    const named = [...partsOf(deltas, this.lengths)].map(([name, row]) => [`\u03b4 of ${name}`, row]);
+    this.written = Object.assign(Object.create(null), Object.fromEntries([...this.rows, ...named]));
+  }
+
+  /** Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone. */
+  again(frame, { loss, rows, deltas, ...numbers }) {
+    const { run, told, lengths } = this, walk = Object.create(this), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
+    walk.told = { ...told, frame, loss, step: run.steps[frame] + 1, said: told.said.map(() => "") };
+    walk.take({ ...numbers, rows: Float64Array.from(joined(rows)), deltas: Float64Array.from(joined(deltas)) });
+    return walk;
   }
 
   get count() {
@@ -98,7 +137,7 @@ export class RecordedWalk {
 
   /** Return the deltas by the rows of cubes that show them, NaN for unknown ones. */
   rowDeltasAt(at) {
-    const come = this.lightAt(at, LIGHT.come), deltas = this.#rowsOf(this.deltas.map((delta, k) => (come[k] ? delta : NaN)));
+    const come = this.lightAt(at, LIGHT.come), deltas = partsOf(this.deltas.map((delta, k) => (come[k] ? delta : NaN)), this.lengths);
     return new Map(this.plan.lights[at - 1][LIGHT.whose].map(([row, stage]) => [row, deltas.get(stage)]));
   }
 
@@ -112,9 +151,9 @@ export class RecordedWalk {
       flags[k] = (base.flags[k] & ~(MARK_BITS.apart | MARK_BITS.missing)) | (computed[k] ? 0 : MARK_BITS.missing);
       if (!updates || !lit[k]) continue;
       weight[k] += numbers[k];
-      rise.set(k, Math.min(Math.max(numbers[k] * told.rise[shape], -1), 1));
+      rise.set(k, Math.min(Math.max(numbers[k] * this.rise[shape], -1), 1));
     }
-    const reached = Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached))), ranged = numbers.map((x, k) => (range[k] ? x : NaN)), deltas = this.rowDeltasAt(at);
+    const reached = Object.fromEntries(partsOf(this.lightAt(at, LIGHT.reached), this.lengths)), ranged = numbers.map((x, k) => (range[k] ? x : NaN)), deltas = this.rowDeltasAt(at);
     for (const { kind, name, texel, size } of document.plates) {
       if (kind !== "activation") continue;
       weight.set(this.rows.get(name), texel);

@@ -1,13 +1,15 @@
 // The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
-// Before it stand the engine (engine/js), MADE (the functions of this run) and VIEW (those of the sample's rows).
+// Before it stand the engine (engine/js), MADE (the functions of this run), VIEW (those of the sample's rows) and TRIAL
+// (those of a step with the sample alone).
 
 /** A run that the page trains. */
 class PageTraining {
   /** `keys` are where the page knows the state of the training, with their arrays; `probe` is the sample's inputs and targets. */
-  constructor({ settings, keys, laws, data, columns, shares, probe, rows, view, asked, whole }) {
+  constructor({ settings, keys, laws, data, columns, shares, probe, rows, view, asked, whole, trial }) {
     Object.assign(this, { settings, keys, laws, shared: { data, columns, shares }, whole }); // `whole`: whether the loss that is shown is that of all samples
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
+    Object.assign(this, { trial, given: probe.length });
     this.asked = asked; // the inputs of what panels show, one sample after the other
     this.seen = new Float64Array(view.parameters); // weights as the picture's rows take them
   }
@@ -69,6 +71,32 @@ class PageTraining {
     return { step: engine.steps, trained, loss: engine.lossNow(this.whole), weight: Float32Array.from(theta), gradient: Float32Array.from(grad), update, rows: shown, painted };
   }
 
+  /**
+   * Return the numbers of the coming step with the sample alone, which changes nothing: rows and deltas by name,
+   * and of each weight its gradient, its factors and its change.
+   */
+  opened(rates) {
+    const { engine, sample, trial: { view, rows: named, outputs }, asked: { wide } } = this, theta = Float64Array.from(engine.theta);
+    const seen = new Float64Array(view.parameters), room = new Float64Array(sample.length + view.features), made = new Float64Array(outputs);
+    const sums = new Float64Array(view.parameters), given = sample.subarray(0, this.given);
+    seen.set(theta);
+    room.set(given);
+    TRIAL.derive(seen);
+    TRIAL.features(room, 0);
+    TRIAL.trial(seen, sums, room, 0, made);
+    TRIAL.spread(seen, sums);
+    const copies = arrays => arrays.map(array => Float64Array.from(array));
+    const one = Object.assign(Object.create(Engine.prototype), engine, {
+      made: TRIAL, theta: theta.slice(), grad: sums.slice(0, theta.length), state: copies(engine.state), columns: copies(engine.columns),
+      rounded: new Float64Array(engine.rounded.length),
+    });
+    one.move(rates);
+    let at = 0;
+    const next = count => made.slice(at, (at += count)), all = () => Object.fromEntries(named.map(([name, count]) => [name, next(count)]));
+    const rows = { ...all(), input: given.slice(0, wide), target: given.slice(wide) }, [loss] = next(1), forward = next(theta.length), deltas = all(), backward = next(theta.length);
+    return { loss, rows, deltas, forward, backward, weight: theta, gradient: one.grad, change: one.theta.map((w, k) => w - theta[k]) };
+  }
+
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
   painted() {
     const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
@@ -87,10 +115,14 @@ class PageTraining {
 
 let training = null;
 
-/** Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments. The first question is whether there is a worker. */
-function answered({ begin, orders = [] }) {
+/**
+ * Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments; `open` are
+ * the rates of a trial step. The first question is whether there is a worker.
+ */
+function answered({ begin, orders = [], open }) {
   if (begin) training = new PageTraining(begin);
   for (const [name, ...given] of orders) training[name](...given);
+  if (open) return { opened: training.opened(open) };
   return orders.length ? training.numbers() : {};
 }
 
