@@ -270,8 +270,9 @@ class StepDrawing:
 
     def _outline_weight(self) -> Sketch:
         """Return a light edge around the cube or row of the sentence; thinner around a small cube."""
-        sketch, bench, outlined = Sketch(over=True), self._bench, self._shown_step.outlined
-        index = self._shown_step.sentence.index
+        said, bench, outlined = self._shown_step.sentence, self._bench, self._shown_step.outlined
+        sketch = Sketch(over=True, passing=said.chosen or self._shown_step.phase == UPDATE)
+        index = said.index
         first, last = (index, index) if index >= 0 or not outlined else (int(outlined[-1][0]), int(outlined[-1][-1]))
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= first - p.start < p.size), None)
         if plate is not None:
@@ -345,7 +346,7 @@ class StepDrawing:
 
     def _draw_changes(self) -> Sketch:
         """Return outlines of faces before the update, and ranks of the largest changes: 1, 2, 3."""
-        step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
+        step, bench, sketch = self._shown_step, self._bench, Sketch(over=True, passing=True)
         if step.phase != UPDATE or bench.slab.atlas.lift is None:
             return sketch
         change = np.abs(np.nan_to_num(np.asarray(step.frame.state["change"], np.float64)))

@@ -72,7 +72,7 @@ def walks_of(record, place=1):
 def shown(bench, step):
     """What a workbench draws at a micro-step, as the lists of a page."""
     bench.step_drawing.show(step, animated=False)
-    bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
+    bench.update(step.frame, step.headline.removeprefix("paused "))
     return bench
 
 
@@ -160,7 +160,7 @@ def test_a_page_is_the_windows_picture_words_and_lines_included(name, shape, rec
         step = walk.micro_step_at(at)
         with offscreen():
             canvas.bench.step_drawing.show(step, animated=False)
-        theirs = canvas.picture(f"recording  \u00b7  {step.headline.removeprefix('paused ')}", frame=step.frame)
+        theirs = canvas.picture(step.headline.removeprefix("paused "), frame=step.frame)
         url = made.evaluate("""at => { scalarviz.reach(at); const { player: inner } = scalarviz;
             inner.draw(); inner.flatten(); return inner.above.toDataURL(); }""", at)  # fmt: skip
         ours = Image.fromarray(pixels_of(url).astype(np.uint8))

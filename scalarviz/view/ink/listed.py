@@ -36,6 +36,8 @@ SMOOTH, QUALITY = 4096, 80  # least pixels of a picture for lossy encoding, and 
 KEPT, KEPT_RECORDS = 64, 2_000  # most cached addresses, and records of texts and boxes
 _BEYOND = 12.0  # pixels by which a text may reach beyond a small panel
 _FEW = 3  # words of a panel that can be very small
+PASSING = "passing"
+"""Stands before a record that is true of one moment alone."""
 CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
 
 
@@ -49,17 +51,18 @@ def colours_of(theme: Theme) -> dict[str, Any]:
 class Listed:
     """Makes records in the colours of one theme; if they are `bound`, the painter inserts the numbers.
 
+    With `marks`, what else shows numbers of the moment has the word `PASSING` before it.
     Large smooth pictures are reduced to `density` pixels per pixel of their place (None: not).
     """
 
-    def __init__(self, theme: Theme, *, bound: bool = False, density: float | None = None) -> None:
-        self.theme, self._bound, self._density = theme, bound, density
+    def __init__(self, theme: Theme, *, bound: bool = False, density: float | None = None, marks: bool = False) -> None:
+        self.theme, self._bound, self._density, self._marks = theme, bound, density, marks
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
         self._made: dict[object, Record | None] = {}  # of texts and boxes; None: not a valid record
 
     def records(self, sketches: Sequence[Sketch]) -> list[Record]:
         """Return all records of some sketches in painting order; places that are not finite are left out."""
-        below = [one for part in sketches if not part.over for one in _within(part, self._each(part.shapes))]
+        below = [one for part in sketches if not part.over for one in self._within(part, part.shapes)]
         found = list[Record]()
         for item in (item for part in sketches for item in part.images):
             bar = f"map {item.cmap}" if item.cmap else ""
@@ -68,13 +71,22 @@ class Listed:
         for one in (one for part in sketches for one in part.small):
             cells = np.round(np.ravel(one.cells).astype(float), 4).tolist()
             found.append(["sprites", *(short(one.rects), cells), self._address(one.pixels), int(one.linear)])
-        tops = [one for part in sketches for one in _within(part, self._each(part.tops))]
+        tops = [one for part in sketches for one in self._within(part, part.tops)]
         points = list[Record]()
         for discs in (discs for part in sketches for discs in part.points):
             there = _finite(discs.centres)
             points.append(["points", short(discs.centres[there]), discs.diameter, _digits(discs.colours[there])])
-        texts = [one for part in sketches for one in _within(part, self._each(part.texts))]
+        texts = [one for part in sketches for one in self._within(part, part.texts)]
         return [*below, *filter(_is_record, found), *tops, *filter(_is_record, points), *texts]
+
+    def _within(self, part: Sketch, items: Iterable[Shape | TextItem]) -> list[Record]:
+        """Return the records of a sketch, clipped to its box."""
+        made = [*self._each(items)]
+        if self._marks and part.passing:
+            made = [one if one[0] in (PASSING, *BOUND_FORMS) else [PASSING, *one] for one in made]
+        if part.clip is None or not made:
+            return made
+        return [["clip", *short(part.clip)], *made, ["clip", *short(EVERYWHERE)]]
 
     def _each(self, items: Iterable[Shape | TextItem]) -> Iterator[Record]:
         """Yield the valid records of shapes or texts; equal texts and boxes have the same one."""
@@ -84,7 +96,7 @@ class Listed:
                 made = self._made[key]
             else:
                 new = self.text(item) if isinstance(item, TextItem) else self.shape(item)
-                made = new if _is_record(new, FORMS | BOUND_FORMS) else None
+                made = new if _is_record(new[new[0] == PASSING :], FORMS | BOUND_FORMS) else None
                 if len(self._made) >= KEPT_RECORDS:
                     self._made.clear()
                 if key is not None:
@@ -133,10 +145,10 @@ class Listed:
         if self._bound and text.bound is not None and colour.startswith("on "):
             colour = CUBE
         look = [text.size, colour, int(text.bold), text.anchor]
-        if (bound := text.bound) is None or not self._bound:
-            return ["text", *place, text.text, *look]
+        if (bound := text.bound) is None or not self._bound or not bound.name:
+            return [*([PASSING] if bound is not None and self._marks else []), "text", *place, text.text, *look]
         within = bound.within if np.isfinite(bound.within) else 0
-        return ["number", *place, *look, bound.name, bound.index, bound.form, bound.before, within]
+        return ["number", *place, *look, bound.name, bound.index, bound.form, bound.before, within, bound.after]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """Return a picture as a data URL; the same array is encoded once."""
@@ -161,14 +173,6 @@ def _key(item: Shape | TextItem) -> object:
 
 EVERYWHERE = (-1e5, -1e5, 2e5, 2e5)
 """A box that clips nothing."""
-
-
-def _within(part: Sketch, records: Iterable[Record]) -> list[Record]:
-    """Return the records of a sketch, clipped to its box."""
-    made = list(records)
-    if part.clip is None or not made:
-        return made
-    return [["clip", *short(part.clip)], *made, ["clip", *short(EVERYWHERE)]]
 
 
 def encoded(pixels: NDArray[np.uint8], kind: str, **how: object) -> bytes:
@@ -228,7 +232,7 @@ FORMS = {
     "text": "nntzcne",
 }  # fmt: skip
 """Types of a record's parts after its kind, one letter each."""
-BOUND_FORMS = {"number": "nnzknetnttn", "swatch": "nnnntcnn", "marks": "nnnncn"}
+BOUND_FORMS = {"number": "nnzknetnttnt", "swatch": "nnnntcnn", "marks": "nnnncn"}
 """The same of records that a browser fills in; a panel in a file has none of them."""
 _NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6]))"
 _COLOUR = re.compile(

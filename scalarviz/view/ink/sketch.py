@@ -245,15 +245,18 @@ step of a recorded panel, a delta of a stage."""
 class Bound:
     """The number of the moment that a text shows, so that a painter can replace it without a new layout."""
 
-    name: str  # a quantity of the weights, a row of activations, a tensor for its range, "loss", "target", or as above
+    # a quantity of the weights, a row of activations, a tensor for its range, "loss", "target", or as above; empty for
+    # a text of the moment that no browser can write
+    name: str
     index: int = 0  # of the number; of a tick at the end of the legend (+-1), or of one a tenth as large (+-2), ...
     form: str = "chip"  # how it is written: a key of `text.WRITTEN`
-    before: str = ""  # words in front of it
+    before: str = ""  # words in front of it, and behind it
+    after: str = ""
     within: float = inf  # pixels: without room for both, only the words
 
     def text(self, value: float) -> str:
         """Return the words and the number."""
-        return f"{self.before}{WRITTEN[self.form](value)}"
+        return f"{self.before}{WRITTEN[self.form](value)}{self.after}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,10 +364,12 @@ class Sketch:
         Paint its shapes after the pictures of all sketches: lines over a picture.
     clip : (float, float, float, float), optional
         A box that clips its shapes and texts.
+    passing : bool
+        It shows numbers of the moment; where a browser has others, it keeps only those that are bound.
     """
 
-    def __init__(self, *, over: bool = False, clip: Box | None = None) -> None:
-        self.over, self.clip = over, clip
+    def __init__(self, *, over: bool = False, clip: Box | None = None, passing: bool = False) -> None:
+        self.over, self.clip, self.passing = over, clip, passing
         self.tops: list[Shape] = []  # always over the pictures
         self.shapes: list[Shape] = self.tops if over else []
         self.texts: list[TextItem] = []

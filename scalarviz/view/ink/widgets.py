@@ -14,7 +14,7 @@ import numpy as np
 from ...run.opened.digits import MINUS
 from .axes import spaced
 from .boxes import LABEL, MARGIN, TITLE
-from .sketch import Box, Colour, Point, Sketch, contains, meet, rgba
+from .sketch import Bound, Box, Colour, Point, Sketch, contains, meet, rgba
 from .text import measure
 from .theme import Shade, Theme, mixed
 
@@ -60,12 +60,19 @@ def _caption(text: str, width: float, height: float, largest: int, bold: bool) -
     return size, next((way for way in narrower if len(way) == len(lines)), lines)
 
 
-def caption_lines(sketch: Sketch, box: Box, theme: Theme, text: str, largest: int = 20, *, bold: bool = False) -> float:
-    """Write a caption in lines of about one length, in the largest type that fits; return the height used."""
+def caption_lines(
+    sketch: Sketch, box: Box, theme: Theme, text: str, largest: int = 20, *, bold: bool = False,
+    passing: bool = False,
+) -> float:  # fmt: skip
+    """Write a caption in lines of about one length, in the largest type that fits; return the height used.
+
+    A `passing` one says numbers of the moment.
+    """
     x, y, width, height = box
     size, lines = _caption(text, round(width, 1), round(height, 1), largest, bold)
     for k, line in enumerate(lines):
-        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1, bold=bold)
+        bound = Bound("") if passing else None
+        sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1, bold=bold, bound=bound)
     return LEADING * size * len(lines)
 
 

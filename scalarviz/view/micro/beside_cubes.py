@@ -62,15 +62,16 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
 
     The row of formulas ends at a `button`.
     """
-    sketch, (x, y, width, height), text = Sketch(), box, said.caption.text
+    sketch, (x, y, width, height), text = Sketch(passing=said.chosen), box, said.caption.text
     rest = width if button is None else button[0] - 12 - x
+    passing = bool(said.caption.numbers) or said.index >= 0
     if height < LOW and not said.formulas and text:
-        caption_lines(sketch, box, theme, text)
+        caption_lines(sketch, box, theme, text, passing=passing)
         return sketch
     if not text or height < LOW:
         _line(sketch, box, theme, said)
         return sketch
-    used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text)
+    used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=passing)
     top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
         _line(sketch, (x, top, rest, y + height - top), theme, said)
@@ -128,6 +129,7 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     Equations, such as those of Adam's averages, are written in full if there is any room.
     """
     (x, y, width, height), (after, line) = box, at
+    passing = Bound("") if said.index >= 0 and said.formulas else None  # how large it is, what its averages are
     low, parts = height < LOW, said.meaning.split("; ")
     equations = [part for part in parts if "=" in part]
     meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
@@ -140,16 +142,16 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
         for words in lines:
             air = 6 * (airy and words != lines[0] and re.match(r"\S+ =", words) is not None)  # between equations
             line += air + (_PITCH if airy else 15)
-            sketch.text(x, line, words, LABEL, theme.text3)
+            sketch.text(x, line, words, LABEL, theme.text3, bound=passing)
         return line + (24 if airy else 15 if len(lines) > 2 else 23)
-    sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
+    sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3, bound=passing)
     if low:
         return line
     others = [part for part in parts if part not in meaning.split("; ")]
     if not below or not 0 < len(others) <= 2 or any(measure(part, LABEL) > width for part in others):
         return y + min(46.0, height - 8)
     for k, part in enumerate(others):
-        sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3)
+        sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3, bound=passing)
     return line + 25
 
 
@@ -200,7 +202,7 @@ def _formulas(
             x += measure(formula.letters, size) + _AIR
         for word in formula.numbers:
             ink = hue(theme, word.text) if word.tone == "violet" else colours[word.tone]
-            sketch.text(x, y, word.text, size, ink, bold=word.bold)
+            sketch.text(x, y, word.text, size, ink, bold=word.bold, bound=Bound(""))
             x += measure(word.text, size, word.bold)
 
 
@@ -352,15 +354,19 @@ def switch(box: Box, theme: Theme, noun: str, *, trial: bool, colour: ArrayLike 
     return sketch
 
 
-def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int) -> Sketch:
-    """Return input, output and target of a sample that is a colour; unknown ones are empty."""
+def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int, rows: Sequence[str]) -> Sketch:
+    """Return input, output and target of a sample that is a colour; unknown ones are empty.
+
+    `rows` are the names of the rows that they are, empty if they are others.
+    """
     sketch, (x, y, wide, high) = Sketch(), box
     own = (wide - 16) / 3
     names = f"number {adding:,}" if adding else "input", "output", "target"
-    for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
+    for k, (name, colour, row) in enumerate(zip(names, colours, rows, strict=True)):
         left, fill = x + k * (own + 8), None if colour is None else displayed(colour)
         sketch.text(left, y + 11, name, LABEL, theme.text2)
-        sketch.rect(left, y + 18, own, high - 18, radius=5, fill=fill, stroke=theme.flow)
+        sketch.rect(left, y + 18, own, high - 18, radius=5, fill=fill, stroke=theme.flow,
+                    bound="" if colour is None else row)  # fmt: skip
     return sketch
 
 
@@ -369,7 +375,7 @@ _NUMBER = 46.0  # pixels of a number of four decimals and the air before it
 
 def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Sketch:
     """Return the table that explains the deltas of the outputs, row by row; the last row is the result."""
-    sketch, (x, y, wide, _) = Sketch(), box
+    sketch, (x, y, wide, _) = Sketch(passing=True), box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     words = [said for said, _ in rows]
     if (wide - 108) / max(1, len(names)) < _NUMBER and words[-1].startswith("δ"):
@@ -398,7 +404,7 @@ _WORDS = 16.0  # height of the words above the bars, which name the gradient
 
 def histogram(box: Box, theme: Theme, spread: GradientHistogram) -> Sketch:
     """Return the terms of a gradient as bars in the colours of gradients."""
-    sketch, (x, y, wide, _) = Sketch(), box
+    sketch, (x, y, wide, _) = Sketch(passing=True), box
     middles = spread.reach * ((np.arange(BINS) + 0.5) / BINS * 2 - 1)
     fills = get_map("gradient", theme)(2 * np.asarray(Range.symmetric(spread.reach, "symlog").unit(middles)) - 1)
     sketch.text(x, y + 14, "same weight, whole batch", TITLE, theme.text1, bold=True)
@@ -447,7 +453,7 @@ def _draw_probe_term(sketch: Sketch, box: Box, theme: Theme, spread: GradientHis
 
 def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool) -> Sketch:
     """Return a line for each output: its number, and its delta as a bar; `mean`: means over a batch."""
-    sketch, (x, y, wide, _) = Sketch(), box
+    sketch, (x, y, wide, _) = Sketch(passing=True), box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     sketch.text(x + 110, y + 36, "mean output" if mean else "output", LABEL, theme.text3, anchor="right")
     sketch.text(x + wide, y + 36, "mean δ" if mean else "δ", LABEL, theme.text3, anchor="right")
@@ -482,7 +488,7 @@ def _fitting(name: str, width: float, size: float = LABEL, *, bold: bool = False
 
 def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[str, str]]) -> Sketch | None:
     """Return the optimiser's rule line by line, in letters and with numbers; None if it has no room."""
-    sketch, (x, y, wide, high) = Sketch(), box
+    sketch, (x, y, wide, high) = Sketch(passing=True), box
     sketch.text(x, y + 14, f"{optimiser}, line by line", TITLE, theme.text1, bold=True)
     down = y + 36
     for letters, numbers in formulas:
@@ -517,19 +523,20 @@ def below_switch(box: Box, theme: Theme, subject: Subject, step: MicroStepView) 
         last = subject.stages[-1].name
         output = step.frame.activations[last] if step.reached[last].all() else None
         colours = (subject.probe, output, sample.target_values) if step.sample is None else step.sample
-        found.append(swatches((x, y, width, _SWATCHES), theme, colours, step.adding))
+        rows = ("input", last, "target") if step.sample is None else ("", "", "")
+        found.append(swatches((x, y, width, _SWATCHES), theme, colours, step.adding, rows))
         y += _SWATCHES + _GAP
-    rows = len(step.table)
-    if rows and y + 24 + _ROW * (rows + 1) <= foot:
+    lines = len(step.table)
+    if lines and y + 24 + _ROW * (lines + 1) <= foot:
         found.append(table((x, y, width, 0.0), theme, step.table, sample.outputs))
-        y += 27 + _ROW * (rows + 1) + _GAP
+        y += 27 + _ROW * (lines + 1) + _GAP
     if step.outputs and y + (own := 54.0 + 20.0 * len(step.outputs)) <= foot:
         found.append(output_rows((x, y, width, own), theme, step.outputs, mean=step.shows_means))
         y += own + GAP / 2
     facts = subject.source.facts
     if step.rule and facts is not None:
-        lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in step.rule]
-        for some in (lines, lines[:-1]):  # the last one stands below the cubes too
+        written = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in step.rule]
+        for some in (written, written[:-1]):  # the last one stands below the cubes too
             rule = rule_lines((x, y, width, foot - y), theme, facts.optimizer, some)
             if rule is not None:
                 return [*found, rule]

@@ -51,7 +51,7 @@ class CubeTexts:
 
     def sketch(self, faces: Mapping[int, CubeText], colouring: Coloring, weights: Floats, *, one: bool) -> Sketch:
         """Return the texts of cubes, in a colour that can be read on them; `weights` are the present ones."""
-        sketch = Sketch()
+        sketch = Sketch(passing=True)
         units = colouring.units() if faces and self._room else {}
         for plate, own, (two, size, bold) in self._formed(faces, one=one):
             colours = shades_at(colouring.cmap, units[plate.name].ravel())
@@ -153,7 +153,7 @@ def covers_sums(rows: Rows, boxes: list[Box]) -> bool:
 
 def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, stage: str, deltas: Floats, *, mean: bool) -> Sketch:
     """Return the chips of a stage's deltas that are known (NaN: not yet); `mean`: each is one over a batch."""
-    sketch = Sketch(over=True)
+    sketch = Sketch(over=True, passing=True)
     for row, (box, delta) in enumerate(zip(boxes, deltas, strict=True)):
         if delta != delta:
             continue
@@ -296,7 +296,7 @@ class Chips:
 
     def __init__(self, theme: Theme, window: Box, names: Sequence[Box]) -> None:
         self._theme, self._window, self._taken = theme, window, [*names]
-        self.sketch = Sketch(over=True)
+        self.sketch = Sketch(over=True, passing=True)
 
     def put_sum(self, at: Floats, value: float, bound: Bound, apart: tuple[float, float], *, whole: bool) -> bool:
         """Draw a sum, with dots until it is `whole`; return whether it has room."""

@@ -51,7 +51,8 @@ class Sentences:
     ) -> Sentence:
         """Return the line of a micro-step; it is about the `selected` weight if that number is `computed`."""
         said = self._line(step, selected, computed, adding)
-        return replace(said, caption=self.captions.caption_for(step, said.name, said.index, self._about, adding))
+        caption = self.captions.caption_for(step, said.name, said.index, self._about, adding)
+        return replace(said, caption=caption, chosen=step.kind in ("stage", "statistic"))
 
     def _line(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int) -> Sentence:
         if adding:

@@ -60,7 +60,7 @@ class Wires:
 
     def sketch(self, running: Running, theme: Theme, cmap: Colormap) -> Sketch:
         """Return the links of all numbers that run."""
-        sketch, numbers, most = Sketch(), running.numbers[self.rows][:, self.columns], running.most
+        sketch, numbers, most = Sketch(passing=True), running.numbers[self.rows][:, self.columns], running.most
         for j, column in enumerate(self.columns.tolist()):
             there = np.flatnonzero(~np.isnan(numbers[:, j]))
             if not len(there) or column >= len(self.sources) or (np.isnan(running.x[column]) and not running.up):

@@ -401,7 +401,9 @@ class CubeValues:
                     weight = written(frame.values[span.start + k], signed=True)
                     letter = plate.name if plate.size == 1 and len(plate.name) == 1 else "w"
                     said = weight if colouring.opened else f"{letter} {weight}"  # there the legend explains it
-                    sketch.text(x, y + _MIDDLE * least, said, least, self.theme.text2, anchor="middle")
+                    form = "signed tenths" if self._form == "tenths" else "signed chip"
+                    bound = Bound("weight", span.start + k, form, said.removesuffix(weight))
+                    sketch.text(x, y + _MIDDLE * least, said, least, self.theme.text2, anchor="middle", bound=bound)
                     continue
                 form = ("signed " if colouring.shows.signed else "") + self._form
                 bound = Bound(colouring.quantity, span.start + k, form)

@@ -35,19 +35,19 @@ class PictureLists:
     """Converts the sketches of a workbench; equal sketches are converted once.
 
     With `films` the copy of a recorded panel becomes one record, since the page has the panel's own list. If they are
-    `bound`, the browser inserts the numbers.
+    `bound`, the browser inserts the numbers; `marks` are as in :class:`~scalarviz.view.ink.listed.Listed`.
     """
 
-    def __init__(self, bench: Workbench, *, films: bool = False, bound: bool = False) -> None:
-        self._bench, self._films, self._bound = bench, films, bound
-        self._listed = Listed(bench.theme, bound=bound)
+    def __init__(self, bench: Workbench, *, films: bool = False, bound: bool = False, marks: bool = False) -> None:
+        self._bench, self._films, self._how = bench, films, {"bound": bound, "marks": marks}
+        self._listed = Listed(bench.theme, bound=bound, marks=marks)
         self._known: dict[str, tuple[object, list[Record]]] = {}
 
     def parts(self) -> dict[str, list[Record]]:
         """Return the current lists by part; what is over the cubes is ordered by layer."""
         bench = self._bench
         if self._listed.theme is not bench.theme:
-            self._listed, self._known = Listed(bench.theme, bound=self._bound), {}
+            self._listed, self._known = Listed(bench.theme, **self._how), {}
         found = {name: self._records(name, part) for name, part in bench.parts.items()}
         over = [self._records(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "over": [record for layer in over for record in layer]}

@@ -24,7 +24,7 @@ from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Record, short
 from ..micro.light import whose_deltas
-from ..micro.step_view import BACKWARD, GRADIENTS, UPDATE, MicroStepView
+from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView
 from ..micro.walk import Walk, open_step, sides
 from ..shown.subject import Subject
 from ..workbench import Workbench
@@ -116,7 +116,7 @@ class _Book:
     def __init__(self, subject: Subject, pool: Pool) -> None:
         self._subject, self._pool = subject, pool
         self._benches = [Workbench(subject, size) for size in SHAPES]
-        self._lists = [PictureLists(bench, films=True, bound=True) for bench in self._benches]
+        self._lists = [PictureLists(bench, films=True, bound=True, marks=True) for bench in self._benches]
         self.plans: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class _Book:
         for step in steps:
             for shape, bench in enumerate(self._benches):
                 bench.step_drawing.show(step, animated=False)
-                bench.update(step.frame, f"recording  ·  {step.headline.removeprefix('paused ')}")
+                bench.update(step.frame, step.headline.removeprefix("paused "))
                 before[shape], change = self._pool.spliced(before[shape], self._now(shape))
                 lists.append(change)
                 if step is steps[-1]:

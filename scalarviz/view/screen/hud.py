@@ -107,7 +107,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         # in an opened step all numbers must be there; else a word about one is more important than the next
         after = sum(needs[number:]) if state.inside else rate
         if when and end + 8 + measure(when, TITLE) + after <= begin:
-            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
+            passing = Bound("") if when is beyond else None
+            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if passing else theme.text2, bound=passing)
             end += 8 + measure(when, TITLE)
         end += 26
     if named and end - 26 <= begin:
@@ -120,14 +121,23 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         return sketch
     room = width
     if state.about and width >= 480:
-        sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right")
+        passing = Bound("") if "×" in state.about else None  # a factor of the moment
+        sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right", bound=passing)
         room -= measure(state.about, LABEL) + 16
     if state.purpose and (own := measure(state.purpose, CHANNEL)) <= room:
         sketch.text(x, y + 48, state.purpose, CHANNEL, theme.text1)
         x, room = x + own + 24, room - own - 24
     below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
-    sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
+    words = fitted(below, room)
+    sketch.text(x, y + 48, words, LABEL, theme.text3, bound=_in_step(words, state.step) if state.inside else None)
     return sketch
+
+
+def _in_step(words: str, step: int) -> Bound | None:
+    """Return the number in the words ``inside step 12``, between the others."""
+    before, inside, after = words.partition("inside step ")
+    known = inside and after.startswith(f"{step:,}")
+    return Bound(STEP, form="count", before=before + inside, after=after.removeprefix(f"{step:,}")) if known else None
 
 
 def _part(sketch: Sketch, x: float, baseline: float, state: HudState, words: str, theme: Theme) -> None:

@@ -57,7 +57,7 @@ export class Moment {
   }
 
   rowOf(name) {
-    return this.frame.written?.[name] ?? (name === "target" ? this.shown.document.target : this.shown.rowOf(this.frame, name));
+    return this.frame.written?.[name] ?? (name === "weight" ? this.frame.texels.weight : name === "target" ? this.shown.document.target : this.shown.rowOf(this.frame, name));
   }
 
   #plateOf(name, index) {
@@ -65,11 +65,11 @@ export class Moment {
     return row ?? ([this.shown.quantity.name, "weight"].includes(name) ? plates.find((one) => one.start >= 0 && index >= one.start && index < one.start + one.size) : undefined);
   }
 
-  /** Return the text of a number after its words; only the words if it is unknown, or if there is no room. */
-  textOf(name, index, form, before, within, wide) {
+  /** Return the text of a number between its words; only the first words if it is unknown, or if there is no room. */
+  textOf(name, index, form, [before, after], within, wide) {
     const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
-    if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013`;
-    const text = before + (MADE[bare]?.(value) ?? sureChip(value, error, bare !== form, figure(value, bare, bare !== form)));
+    if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013${after}`;
+    const text = before + (MADE[bare]?.(value) ?? sureChip(value, error, bare !== form, figure(value, bare, bare !== form))) + after;
     return within && wide(text) > within ? before.trimEnd() : text;
   }
 

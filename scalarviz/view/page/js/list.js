@@ -96,8 +96,8 @@ const PAINTERS = {
   },
   spot() {}, // a place to press
   // a number of the moment
-  number(ink, move, colour, x, y, size, own, bold, end, name, index, form, before, within) {
-    const { moment } = ink, text = moment.textOf(name, index, form, before, within, (said) => ink.measure(said, size, Boolean(bold)));
+  number(ink, move, colour, x, y, size, own, bold, end, name, index, form, before, within, after = "") {
+    const { moment } = ink, text = moment.textOf(name, index, form, [before, after], within, (said) => ink.measure(said, size, Boolean(bold)));
     ink.text(...move([x, y]), text, size, colour(moment.inkOf(own, name, index)), { bold: Boolean(bold), end });
   },
   swatch(ink, move, colour, x, y, wide, high, name, stroke, border, radius) {

@@ -15,9 +15,13 @@ export function splicedList(before, steps, count) {
   return found.length === before.length && found.every((one, k) => one === before[k]) ? before : found;
 }
 
+const PASSING = "passing";
+
 export class PageLists {
   constructor({ quantities, choices, lists, shapes, layouts, records }) {
     Object.assign(this, { quantities, choices, records, layouts, shapes: shapes.map((number) => layouts[number]) });
+    this.passing = new Set([...records.keys()].filter((k) => records[k][0] === PASSING)); // true of one moment alone
+    for (const k of this.passing) records[k].shift();
     this.count = { next: 0 }; // of the records so far
     this.each = quantities.length + choices; // series of a shape: pictures by quantity, then panels by choice
     this.series = Array.from({ length: shapes.length * this.each }, () => []); // each has the list of every frame

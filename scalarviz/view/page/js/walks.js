@@ -94,6 +94,7 @@ export class RecordedWalk {
   /** Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone. */
   again(frame, { loss, rows, deltas, ...numbers }) {
     const { run, told, lengths } = this, walk = Object.create(this), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
+    walk.computed = true;
     walk.told = { ...told, frame, loss, step: run.steps[frame] + 1, said: told.said.map(() => "") };
     walk.take({ ...numbers, rows: Float64Array.from(joined(rows)), deltas: Float64Array.from(joined(deltas)) });
     return walk;
@@ -125,7 +126,8 @@ export class RecordedWalk {
 
   /** Return the display list of a micro-step, for the lying picture (0) or the standing one (1). */
   listAt(at, shape) {
-    return this.lists[(at - 1) * this.shapes + shape].map(number => this.records[number]);
+    const list = this.lists[(at - 1) * this.shapes + shape], { passing } = this.run.lists;
+    return (this.computed ? list.filter(number => !passing.has(number)) : list).map(number => this.records[number]);
   }
 
   /** Return a part of what a micro-step lights, as bytes: of the weights, or of all rows. */
