@@ -64,7 +64,7 @@ export class OpenedPage extends Page {
   async compute(frame) {
     const { model } = this.walks, found = model && (await this.openComputed?.(frame));
     if (!found) return this.tell("the step after this one does not open: the page lacks some of its numbers");
-    this.made = model.again(frame, found);
+    this.made = model.again(this.run, frame, found);
     return this.enter(frame, false);
   }
 

@@ -92,8 +92,8 @@ export class RecordedWalk {
   }
 
   /** Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone. */
-  again(frame, { loss, rows, deltas, ...numbers }) {
-    const { run, told, lengths } = this, walk = Object.create(this), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
+  again(run, frame, { loss, rows, deltas, ...numbers }) {
+    const { told, lengths } = this, walk = Object.assign(Object.create(this), { run }), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
     walk.computed = true;
     walk.told = { ...told, frame, loss, step: run.steps[frame] + 1, said: told.said.map(() => "") };
     walk.take({ ...numbers, rows: Float64Array.from(joined(rows)), deltas: Float64Array.from(joined(deltas)) });
