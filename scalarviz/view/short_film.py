@@ -203,7 +203,7 @@ class ShortFilm:
             said = micro_step.sentence
             formulas = said.formulas if said.short is None or len(micro_step.rule) < 2 else (said.short,)
             said = replace(said, caption=Caption(), meaning="", formulas=formulas)
-            sketches.append(beside_cubes.sentence(box, theme, said))
+            sketches += beside_cubes.sentence(box, theme, said)
             if micro_step.phase == FORWARD:
                 sketches.append(self._summed(walk, micro_step, (x, y + height - 3.0)))
         return sketches

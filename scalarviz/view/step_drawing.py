@@ -712,12 +712,12 @@ class StepDrawing:
         said, theme = self._shown_step.sentence, self._bench.theme
         button = beside_cubes.predict_box(line) if self._bench.keys else None  # somebody can press it
         if small is not None and meet(small, line):
-            return [beside_cubes.sentence(line, theme, said, small)]
+            return [*beside_cubes.sentence(line, theme, said, small)]
         ways = [beside_cubes.sentence(line, theme, said, box) for box in (None, button)]
-        alone, both = (said.solved(text.text for text in way.texts) for way in ways)
+        alone, both = (said.solved(text.text for text in way.texts) for way, _ in ways)
         if button is None or (alone and not both):
-            return ways[:1]
-        return [ways[1], beside_cubes.predict_button(button, theme, on=self._shown_step.predicts)]
+            return [*ways[0]]
+        return [*ways[1], beside_cubes.predict_button(button, theme, on=self._shown_step.predicts)]
 
     def whole_step_frame(self, frame: Frame) -> Frame:
         """Return the frame before the step, for panels that stand beside an opened one."""

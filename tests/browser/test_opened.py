@@ -25,7 +25,7 @@ from scalarviz.view.page.recorded import html_of
 from scalarviz.view.shown.subject import recorded_subject
 from scalarviz.view.workbench import Workbench
 
-from .players import compare, drawn_same, flat, opened, pixels_of, same, scene
+from .players import compare, drawn_same, flat, opened, painted, pixels_of, same, scene
 
 EVERY = ("rgb", "xor", "neuron", "playground", "digits", "uinn", "expression", "texture", "microgpt")
 LIST = "([k, alone, at, shape]) => scalarviz.run.walks.at(k, alone).listAt(at, shape)"
@@ -255,7 +255,7 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     press(".")
     press(".")
     assert state(made) == [1, steps[1] + 1, 2, True]
-    assert "micro-step 2 of 44" in " ".join(texts(made))
+    assert "micro-step 2 of 44" in painted(made)
     assert made.is_hidden("#bar")
     assert "input r" in made.inner_text("#said").lower()
     press(",")

@@ -39,6 +39,7 @@ _FEW = 3  # words of a panel that can be very small
 PASSING = "passing"
 """Stands before a record that is true of one moment alone."""
 CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
+SIGN, SIGNS = "sign", ("gradient@0", "gradient@256")  # colour of a printed gradient: that of its sign
 
 
 def colours_of(theme: Theme) -> dict[str, Any]:
@@ -83,7 +84,8 @@ class Listed:
         """Return the records of a sketch, clipped to its box."""
         made = [*self._each(items)]
         if self._marks and part.passing:
-            made = [one if one[0] in (PASSING, *BOUND_FORMS) else [PASSING, *one] for one in made]
+            kept = {PASSING, *BOUND_FORMS} - {"next text"}
+            made = [one if one[0] in kept else [PASSING, *one] for one in made]
         if part.clip is None or not made:
             return made
         return [["clip", *short(part.clip)], *made, ["clip", *short(EVERYWHERE)]]
@@ -141,14 +143,22 @@ class Listed:
 
     def text(self, text: TextItem) -> Record:
         """Return the record of a text, or of the number that it shows."""
-        colour, place = self.colour(text.colour) or "", short((text.x, text.y))
-        if self._bound and text.bound is not None and colour.startswith("on "):
+        colour, place, bound = self.colour(text.colour) or "", short((text.x, text.y)), text.bound
+        behind = self._bound and text.gap == text.gap
+        if behind:
+            place[:1] = short(text.gap)
+        if self._bound and bound is not None and colour.startswith("on "):
             colour = CUBE
+        if self._bound and bound is not None and bound.name and colour in SIGNS:
+            colour = SIGN
         look = [text.size, colour, int(text.bold), text.anchor]
-        if (bound := text.bound) is None or not self._bound or not bound.name:
-            return [*([PASSING] if bound is not None and self._marks else []), "text", *place, text.text, *look]
+        if bound is None or not self._bound or not bound.name:
+            mark = [PASSING] if bound is not None and self._marks else []
+            return [*mark, "next text" if behind else "text", *place, text.text, *look]
         within = bound.within if np.isfinite(bound.within) else 0
-        return ["number", *place, *look, bound.name, bound.index, bound.form, bound.before, within, bound.after]
+        said = [bound.name, bound.index, bound.form, bound.before, within, bound.after]
+        more = [part for number in bound.more for part in number]
+        return ["next number" if behind else "number", *place, *look, *said, more]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """Return a picture as a data URL; the same array is encoded once."""
@@ -232,7 +242,8 @@ FORMS = {
     "text": "nntzcne",
 }  # fmt: skip
 """Types of a record's parts after its kind, one letter each."""
-BOUND_FORMS = {"number": "nnzknetnttnt", "swatch": "nnnntcnn", "marks": "nnnncn"}
+BOUND_FORMS = {"number": "nnzknetnttntm", "swatch": "nnnntcnn", "marks": "nnnncn", "next text": FORMS["text"]}
+BOUND_FORMS["next number"] = BOUND_FORMS["number"]
 """The same of records that a browser fills in; a panel in a file has none of them."""
 _NAME = rf"(?:{'|'.join(OF_A_THEME)}|(?:{'|'.join(MAPS)})@(?:\d\d?|1\d\d|2[0-4]\d|25[0-6]))"
 _COLOUR = re.compile(
@@ -258,7 +269,8 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "l": _are_numbers,
     "r": lambda x: x is None or _are_numbers(x),
     "c": lambda x: x is None or _matches(_COLOUR, x),
-    "k": lambda x: x == CUBE or CHECKS["c"](x),
+    "k": lambda x: x in (CUBE, SIGN) or CHECKS["c"](x),
+    "m": lambda x: isinstance(x, list) and all(isinstance(one, str) or _is_number(one) for one in x),
     "d": lambda x: _matches(re.compile("(?:[0-9a-f]{6})*"), x),
     "a": lambda x: _matches(_ADDRESS, x),
     "t": lambda x: isinstance(x, str) and len(x) <= LONGEST,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import ceil, inf
+from math import ceil, inf, nan
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -237,6 +237,10 @@ def within(vertices: Float, box: Box) -> Float:
 
 
 STEP, RUN_LOSS, RATE, TICK, OF_A_PANEL, DELTA = "step", "run loss", "rate", "tick", "step of ", "δ of "
+WEIGHT, NEW_WEIGHT, GRADIENT, FACTOR, BACK = "weight before", "weight after", "its gradient", "its factor", "its delta"
+"""Of each weight in an opened step: its value before and after it, its gradient, and both factors of that."""
+CONSTANT = "="
+"""The name of a number that is its own index."""
 """Names of numbers of the moment: step and loss of the run, learning rate of the next step, a number of the legend, the
 step of a recorded panel, a delta of a stage."""
 
@@ -253,6 +257,9 @@ class Bound:
     before: str = ""  # words in front of it, and behind it
     after: str = ""
     within: float = inf  # pixels: without room for both, only the words
+    # names and indices of the other numbers of an equation, whose form is as ``"product:2"``: a name of
+    # `micro.equations` and a piece
+    more: tuple[tuple[str, float], ...] = ()
 
     def text(self, value: float) -> str:
         """Return the words and the number."""
@@ -271,6 +278,7 @@ class TextItem:
     bold: bool = False
     anchor: Anchor = "left"
     bound: Bound | None = None
+    gap: float = nan  # pixels behind the end of the text before it; NaN: it stands by itself
 
     @property
     def width(self) -> float:
@@ -485,21 +493,24 @@ class Sketch:
 
     def text(
         self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False,
-        anchor: Anchor = "left", bound: Bound | None = None,
+        anchor: Anchor = "left", bound: Bound | None = None, gap: float = nan,
     ) -> None:  # fmt: skip
-        """Add a text with its baseline at `y`; `bound` says which number of the moment it shows."""
+        """Add a text with its baseline at `y`; `bound` says which number of the moment it shows.
+
+        With a `gap`, it stands so far behind the text before it, and moves if that is another one.
+        """
         if text:
-            self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound))
+            self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound, gap))
 
     def number(
         self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,
-        anchor: Anchor = "middle",
+        anchor: Anchor = "middle", gap: float = nan,
     ) -> None:  # fmt: skip
         """Add a number of the moment; `bound` says which number it is, and how it is written."""
         text = bound.text(float(value))
         if measure(text, size, bold) > bound.within:
             text = bound.before.rstrip()
-        self.text(x, y, text, size, colour, bold=bold, anchor=anchor, bound=bound)
+        self.text(x, y, text, size, colour, bold=bold, anchor=anchor, bound=bound, gap=gap)
 
     def spot(self, box: Box, name: str, value: str | int = "", *, words: str = "", tip: str = "") -> None:
         """Make a box react to a pointer; see :class:`Spot`."""

@@ -249,6 +249,7 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "loss": loss_text,
     "rate": rate_text,
     "delta": delta_text,
+    "plain": partial(number, digits=4),
     **{f"{digits} decimals": partial(number, digits=digits, signed=True) for digits in range(1, 7)},
     "tick": partial(short, signed=True),
     "small tick": partial(exponent, signed=True),

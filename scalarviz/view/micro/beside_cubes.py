@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -57,34 +58,36 @@ def predict_button(box: Box, theme: Theme, *, on: bool) -> Sketch:
     return sketch
 
 
-def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) -> Sketch:
+def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) -> tuple[Sketch, Sketch]:
     """Return the caption in the upper part of `box`, and name and formulas below it; a low box has one of both.
 
-    The row of formulas ends at a `button`.
+    The row of formulas ends at a `button`. The rules between formulas are a sketch of their own.
     """
+    rules = Sketch(passing=True)
     sketch, (x, y, width, height), text = Sketch(passing=said.chosen), box, said.caption.text
     rest = width if button is None else button[0] - 12 - x
     passing = bool(said.caption.numbers) or said.index >= 0
     if height < LOW and not said.formulas and text:
         caption_lines(sketch, box, theme, text, passing=passing)
-        return sketch
+        return sketch, rules
     if not text or height < LOW:
-        _line(sketch, box, theme, said)
-        return sketch
+        _line((sketch, rules), box, theme, said)
+        return sketch, rules
     used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=passing)
     top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
-        _line(sketch, (x, top, rest, y + height - top), theme, said)
-    return sketch
+        _line((sketch, rules), (x, top, rest, y + height - top), theme, said)
+    return sketch, rules
 
 
-def _line(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
+def _line(sketches: tuple[Sketch, Sketch], box: Box, theme: Theme, said: Sentence) -> None:
     """Draw name and formulas in `box`, in the largest type that fits.
 
     If the formulas do not fit side by side in the smallest type, the first stands alone. If that does not
     fit, its numbers or a short form do, below the letters in a tall box. In a low box the name stands before
     them. The meaning stands beside the name, or below it in a tall box.
     """
+    sketch, rules = sketches
     x, y, width, height = box
     low, tall = height < LOW, height >= TALL_LINE
     size, apart, line = (LABEL, 14, y + height - 8) if low else (TITLE, 18, y + 13)
@@ -112,11 +115,11 @@ def _line(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
     if chosen is None and fits and baseline + 16 <= y + height + 20 * tall:
         pitch = min(_PITCH, y + height + 20 * tall - baseline)
         for k, half in enumerate(halves):
-            _formulas(sketch, (start, baseline + pitch * k), theme, [half], LABEL, False)
+            _formulas((sketch, rules), (start, baseline + pitch * k), theme, [half], LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
-        _formulas(sketch, (start, baseline), theme, *chosen)
+        _formulas((sketch, rules), (start, baseline), theme, *chosen)
 
 
 _DENSE = 60.0
@@ -189,21 +192,26 @@ def _width(formulas: Sequence[Formula], size: int, lettered: bool) -> float:
 
 
 def _formulas(
-    sketch: Sketch, at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int, lettered: bool
-) -> None:
-    x, y = at
+    sketches: tuple[Sketch, Sketch], at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int,
+    lettered: bool,
+) -> None:  # fmt: skip
+    (sketch, rules), (x, y) = sketches, at
     colours = {"plain": theme.text1, "dim": theme.text2}
     for place, formula in enumerate(formulas):
+        gap = math.nan
         if place:
-            sketch.line((x + _RULE, y - size), (x + _RULE, y + 5), theme.border, 1.0)
+            rules.line((x + _RULE, y - size), (x + _RULE, y + 5), theme.border, 1.0)
             x += 2 * _RULE + 2
+            gap = 2 * _RULE + 2.0
         if lettered and formula.letters:
-            sketch.text(x, y, formula.letters, size, theme.text3)
+            sketch.text(x, y, formula.letters, size, theme.text3, gap=gap)
             x += measure(formula.letters, size) + _AIR
+            gap = _AIR
         for word in formula.numbers:
             ink = hue(theme, word.text) if word.tone == "violet" else colours[word.tone]
-            sketch.text(x, y, word.text, size, ink, bold=word.bold, bound=Bound(""))
+            sketch.text(x, y, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
             x += measure(word.text, size, word.bold)
+            gap = 0.0
 
 
 # ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.
@@ -373,9 +381,16 @@ def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding
 _NUMBER = 46.0  # pixels of a number of four decimals and the air before it
 
 
-def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str]) -> Sketch:
-    """Return the table that explains the deltas of the outputs, row by row; the last row is the result."""
-    sketch, (x, y, wide, _) = Sketch(passing=True), box
+def table(
+    box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], names: Sequence[str],
+    numbers: Sequence[Sequence[Bound]] = (),
+) -> Sketch:  # fmt: skip
+    """Return the table that explains the deltas of the outputs, row by row; the last row is the result.
+
+    `numbers` says which ones the cells show.
+    """
+    sketch, (x, y, wide, _) = Sketch(), box
+    numbers = [[Bound("")] * len(names)] * len(rows) if len(numbers) != len(rows) else numbers
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     words = [said for said, _ in rows]
     if (wide - 108) / max(1, len(names)) < _NUMBER and words[-1].startswith("δ"):
@@ -389,9 +404,10 @@ def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], nam
             sketch.line((x, base - 14), (x + wide, base - 14), theme.border, 1.0)
         base += 1 if k and not last else 4 if last else 0
         sketch.text(x, base, said, LABEL, theme.text1 if last else theme.text2, bold=last)
-        for end, cell in zip(ends, cells, strict=True):
+        own = [None] * len(names) if head else numbers[k - 1]
+        for end, cell, bound in zip(ends, cells, own, strict=True):
             ink = hue(theme, cell) if last else theme.text2
-            sketch.text(end, base, cell, LABEL, ink, bold=last or head, anchor="right")
+            sketch.text(end, base, cell, LABEL, ink, bold=last or head, anchor="right", bound=bound)
     return sketch
 
 
@@ -528,7 +544,7 @@ def below_switch(box: Box, theme: Theme, subject: Subject, step: MicroStepView) 
         y += _SWATCHES + _GAP
     lines = len(step.table)
     if lines and y + 24 + _ROW * (lines + 1) <= foot:
-        found.append(table((x, y, width, 0.0), theme, step.table, sample.outputs))
+        found.append(table((x, y, width, 0.0), theme, step.table, sample.outputs, step.table_numbers))
         y += 27 + _ROW * (lines + 1) + _GAP
     if step.outputs and y + (own := 54.0 + 20.0 * len(step.outputs)) <= foot:
         found.append(output_rows((x, y, width, own), theme, step.outputs, mean=step.shows_means))

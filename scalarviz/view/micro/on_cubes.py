@@ -12,7 +12,7 @@ from ...run.opened.digits import MINUS, number
 from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import DELTA, Bound, Box, Colour, Sketch, meet
+from ..ink.sketch import BACK, DELTA, FACTOR, GRADIENT, WEIGHT, Bound, Box, Colour, Sketch, meet
 from ..ink.text import WRITTEN, measure
 from ..ink.theme import Theme, chip_colour, get_map, hue, mixed, text_colour
 from ..notes.layer import Rows
@@ -20,6 +20,7 @@ from ..notes.placer import HIGH as CHIP
 from ..notes.scenery import CubeValues, face_quads, face_room, shades_at
 from ..space.arrangement import Plate, Project
 from ..space.layout import FEW, Layout
+from .equations import bounds
 from .light import Sums
 from .step_view import CubeText
 
@@ -59,11 +60,12 @@ class CubeTexts:
             centres, seen = self._values.places(plate) if self._values.size else here
             for element, face in ((k, face) for k, face in own.items() if seen[k]):
                 (x, y), ink = centres[element], text_colour(colours[element])
-                if two:
-                    sketch.text(x, y - 0.2 * size, face.above, _above(size), ink, anchor="middle")
                 room = self._room[plate.name][0]
                 below, down = (face.below, 0.88 * size) if two else (_bare(face.below, room), 0.357 * size)
                 said = _bound(below, plate.start + element, colouring, weights)
+                if two:
+                    above, said = _face(face, plate.start + element, colouring.quantity, said)
+                    sketch.text(x, y - 0.2 * size, face.above, _above(size), ink, anchor="middle", bound=above)
                 sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle", bound=said)
         return sketch
 
@@ -95,6 +97,15 @@ class CubeTexts:
         sizes = [(s, True) for s in _BELOW] + [(LABEL, False)]
         fitting = [(s, bold) for s, bold in sizes if measure(bare, s, bold) + _CLOSE <= wide and s + 4 <= high]
         return (False, *fitting[0]) if fitting else None
+
+
+def _face(face: CubeText, index: int, quantity: str, said: Bound | None) -> tuple[Bound, Bound | None]:
+    """Return which numbers both lines show: those of a product; else the lower line shows what it `said` before."""
+    names = {"product": (WEIGHT, FACTOR), "gradient": (GRADIENT, BACK, FACTOR)}.get(quantity, ())
+    if not names or not face.factors:
+        return Bound(""), said
+    above, below = bounds(f"{quantity} face", (face.above, face.below), [(name, index) for name in names], face.factors)
+    return above, below if below.name else said
 
 
 def _bound(text: str, index: int, colouring: Coloring, weights: Floats) -> Bound | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,19 +14,22 @@ from numpy.typing import NDArray
 from ...run.core.tensors import Stage
 from ...run.opened.attention import BETWEEN, SHARES
 from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
-from ...run.opened.equations import added
+from ...run.opened.equations import FEW as LARGEST_LOSS
+from ...run.opened.equations import GAP, added
 from ...run.opened.micro import MicroStep, counted, loss_texts, module_path, share_text, shown_call, weight_to_show
 from ...run.opened.rule import Quantity, RuleFormula, hatted
 from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
 from ..cubes.scale import in_words
 from ..graph.layout import short as shortened
+from ..ink.sketch import BACK, CONSTANT, DELTA, FACTOR, GRADIENT, NEW_WEIGHT, RATE, RUN_LOSS, WEIGHT, Bound
 from ..ink.text import delta_text, figure, loss_text
 from ..notes.layer import SYMBOLS
 from ..panels.attention import BEGINNING, quoted
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of, who
 from .captions import Captions
+from .equations import EQUATIONS, Number, bounds
 from .step_view import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 
 if TYPE_CHECKING:
@@ -52,7 +56,11 @@ class Sentences:
         """Return the line of a micro-step; it is about the `selected` weight if that number is `computed`."""
         said = self._line(step, selected, computed, adding)
         caption = self.captions.caption_for(step, said.name, said.index, self._about, adding)
-        return replace(said, caption=caption, chosen=step.kind in ("stage", "statistic"))
+        if step.kind not in ("stage", "statistic"):
+            return replace(said, caption=caption)
+        formulas = tuple(_unbound(formula) for formula in said.formulas)  # in another step it may be about another one
+        short = None if said.short is None else _unbound(said.short)
+        return replace(said, caption=caption, formulas=formulas, short=short, chosen=True)
 
     def _line(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int) -> Sentence:
         if adding:
@@ -63,13 +71,14 @@ class Sentences:
             index = int(step.weights[0])
             w, x = self._factors(index)
             made = product_formula("w × x = product", w, x, w * x, violet=False)
+            made = _bound(made, "product", ((WEIGHT, index), (FACTOR, index)), (w, x))
             return Sentence(who(self._subject, index).name, self._forward(""), (made,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
             if (said := loss_texts(self._opened)) is not None:
-                formula = _equation(self._walk.lettered(said[0]), said[1], violet=False)
+                formula = self._of_squares(_equation(self._walk.lettered(said[0]), said[1], violet=False))
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
                 formula = _equation(f"Σ loss{over}", samples, violet=False)
@@ -85,7 +94,9 @@ class Sentences:
             return self._of_delta(step)
         if step.kind == "stage":
             return Sentence(self._titles(step), self._forward(self._count_words(step)), _stage_formulas("output", step))
-        zero = Formula(counted("gradient", len(step.weights)), (Word("= ", "dim"), Word("0", bold=True)))
+        zero = Formula(
+            counted("gradient", len(step.weights)), (Word("= ", "dim", False, None), Word("0", bold=True, bound=None))
+        )
         return Sentence("zero", "backward adds to each gradient, so all begin at 0", (zero,))
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -210,7 +221,10 @@ class Sentences:
                 if samples := self._opened.of_samples(step):
                     formula = _equation("mean output", samples, violet=False)
             else:
-                formula = _equation(letters, step.numbers.rpartition(": ")[2], violet=False)
+                formula = self._numbered(
+                    _equation(letters, step.numbers.rpartition(": ")[2], violet=False), stage.kind,
+                    ((stage.name, i), (self._walk.sources(stage)[0], i)),
+                )  # fmt: skip
             kind = self._forward(in_words(stage.kind), stage.kind)
             return Sentence(f"output {self._name(stage, i)}", kind, (formula,), short=short)
         assert stage.weight is not None  # sums are of layers
@@ -221,9 +235,12 @@ class Sentences:
         left, sign, result = sides_of(next(neuron("sum", terms, made)).removeprefix("sum = "))
         summed = "the products" if stage.bias is None else "products and bias"
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
+        of = [(name, k) for k in range(first, first + width) for name in (WEIGHT, FACTOR)]
+        of += [(WEIGHT, stage.bias.start + i)] if stage.bias is not None else []
+        formula = self._numbered(Formula("", numbers), "sum", ((stage.name, i), *of))
         made_of = self._forward(summed)
         short = _equation("", step.numbers.rpartition(": ")[2], violet=False)
-        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), short=short)
+        return Sentence(f"sum {self._name(stage, i)}", made_of, (formula,), short=short)
 
     def _factors(self, index: int) -> tuple[float, float]:
         """Return a weight, and its factor on the way forward."""
@@ -243,6 +260,8 @@ class Sentences:
             made = product_formula(f"{formula} = δ", *step.factors, step.value)
         elif step.factors:
             made = _equation(f"{formula} = δ", step.numbers, violet=True)
+        if step.factors:
+            made = self._of_slopes(made, step, stage, unit)
         elif samples := self._opened.of_samples(step):
             made = _equation(f"{self._joined} δ", samples, violet=True)
         meaning = "slope of the loss with respect to this sum"
@@ -303,20 +322,82 @@ class Sentences:
         """Return a weight's optimiser lines with numbers, the new weight first; `hats`: as in textbooks."""
         before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
         lines = self._opened.update(index).lines
-        return rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
+        found = rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
+        if len(found) != 1:
+            return found
+        of = (WEIGHT, index), (RATE, 0), (GRADIENT, index), (NEW_WEIGHT, index)
+        return (self._numbered(found[0], "descent", of),)
 
     def _of_gradient(self, index: int, summed: MicroStep | None = None) -> Formula:
         """Return the gradient of one weight as a product, or as a sum, whose terms `summed` has."""
         made, gradient = self._opened.made(index), float(self._opened.gradient[index])
         if made.terms == 1 and self._opened.trial:
             factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
-            return product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
+            formula = product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
+            return self._numbered(formula, "product", ((BACK, index), (FACTOR, index), (GRADIENT, index)))
         if summed is not None:
             known = 0.0 in summed.factors  # the largest terms are listed: where one is 0, so are those left out
             letters = self._summed(made.terms, (len(self._word) - int(np.count_nonzero(summed.factors))) * known)
             return _equation(f"{letters} δ · x = g", summed.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
         return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)
+
+    # ---- the numbers of formulas, for a browser that has others
+
+    def _numbered(self, formula: Formula, form: str, numbers: Sequence[Number]) -> Formula:
+        """Return a formula of one sample that says which numbers it shows, if it is an equation of that form."""
+        if not self._opened.trial or form not in EQUATIONS:
+            return formula
+        return _bound(formula, form, numbers, [self._value(name, index) for name, index in numbers])
+
+    def _value(self, name: str, index: float) -> float:
+        """Return a number by its name and index, as a page has it."""
+        opened, k = self._opened, int(index)
+        own: dict[str, NDArray[np.floating]] = {
+            WEIGHT: self._frame.values, NEW_WEIGHT: opened.new_values, GRADIENT: opened.gradient,
+            FACTOR: self._walk.lighting.forward_factors,
+        }  # fmt: skip
+        if name in own:
+            return float(own[name][k])
+        if name in (CONSTANT, RUN_LOSS, RATE):
+            return {CONSTANT: index, RUN_LOSS: opened.loss, RATE: opened.lr}[name]
+        if name == BACK:
+            return opened.made(k).delta
+        if name == "target":
+            return float(opened.targets[k, 0])
+        if name.startswith(DELTA):
+            return float(opened.delta_sums[name.removeprefix(DELTA)][k])
+        row = self._frame.activations.get(name)
+        return float("nan") if row is None else float(row[k])
+
+    def _of_squares(self, formula: Formula) -> Formula:
+        """Return the loss of one sample with its numbers, if it is that of squared errors."""
+        last = self._subject.stages[-1]
+        if len(self._opened.targets) != last.outputs or last.outputs > LARGEST_LOSS:
+            return formula
+        of = [(name, k) for k in range(last.outputs) for name in (last.name, "target")]
+        return self._numbered(formula, "squares", ((RUN_LOSS, 0), *of))
+
+    def _of_slopes(self, formula: Formula, step: MicroStep, stage: Stage, unit: int) -> Formula:
+        """Return the delta of a sum with its numbers: those of its activation, and of the sums that read it."""
+        own, after = (f"{DELTA}{stage.name}", unit), self._walk.after(stage)
+        if step.op == GAP:
+            factor = Fraction(step.factors[2]).limit_denominator(1000)
+            of = (stage.name, unit), ("target", unit), (CONSTANT, factor.numerator), (CONSTANT, factor.denominator)
+            return self._numbered(formula, "gap", (own, *of))
+        if after is None:
+            return formula
+        y = after.name, unit
+        if len(step.factors) == 2:
+            return self._numbered(formula, f"through {after.kind}", (own, (f"{DELTA}{after.name}", unit), y))
+        reader = next((s for s in self._subject.stages if self._walk.sources(s) == (after.name,)), None)
+        if reader is None or reader.weight is None or len(reader.weight.shape) != 2:
+            return formula
+        pairs = [((WEIGHT, reader.weight.start + row * reader.weight.shape[1] + unit), (f"{DELTA}{reader.name}", row))
+                 for row in range(reader.outputs)]  # fmt: skip
+        if len(pairs) == 1:
+            return self._numbered(formula, f"times {after.kind}", (own, *pairs[0], y))
+        return self._numbered(formula, f"passed {after.kind}", (own, y, *(number for pair in pairs for number in pair)))
 
     def _summed(self, terms: int, zeros: int = 0) -> str:
         """Return the words for the sum of a gradient's `terms`; `zeros` of a word's terms are left out."""
@@ -336,6 +417,18 @@ class Sentences:
         """Return a weight's optimiser lines in the order of computation; empty unless there are several."""
         rule = self._rule(index) if index >= 0 and phase >= UPDATE else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
+
+
+def _bound(formula: Formula, form: str, numbers: Sequence[Number], values: Sequence[float]) -> Formula:
+    """Return a formula with the numbers of its words, as pieces of an equation."""
+    own = bounds(form, [word.text for word in formula.numbers], numbers, values)
+    return replace(
+        formula, numbers=tuple(word._replace(bound=one) for word, one in zip(formula.numbers, own, strict=True))
+    )
+
+
+def _unbound(formula: Formula) -> Formula:
+    return replace(formula, numbers=tuple(word._replace(bound=Bound("")) for word in formula.numbers))
 
 
 def names_of(line: RuleFormula) -> dict[str, float]:

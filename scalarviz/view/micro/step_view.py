@@ -27,6 +27,7 @@ from ...run.opened.digits import (
 )
 from ...run.opened.micro import PHASES
 from ...run.opened.rule import PLAIN, RuleFormula
+from ..ink.sketch import Bound
 from ..ink.text import chip_text, delta_text
 from ..panels.drawer import OpenedStep
 from .light import Sums, WindowPosition
@@ -56,6 +57,7 @@ class Word(NamedTuple):
     text: str
     tone: Tone = "plain"
     bold: bool = False
+    bound: Bound | None = Bound("")  # the number of the moment that it shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class CubeText(NamedTuple):
 
     above: str
     below: str
+    factors: tuple[float, ...] = ()  # the numbers that make them, if it is a product
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class MicroStepView(OpenedStep):
     sentence: Sentence
     pulses: Sequence[Pulse]
     table: Sequence[tuple[str, Sequence[str]]]  # where the deltas of the outputs come from, row by row
+    table_numbers: Sequence[Sequence[Bound]]  # which numbers its cells show; empty if that is unknown
     outputs: Sequence[Output]  # the outputs of the last layer, if there are too many for the table
     range_values: Floating  # (P,), all numbers that are lit one after the other; the colours have their range
     loss: float | None  # loss of the sample that is drawn, at the weights before the step
@@ -182,7 +186,8 @@ DIGITS = 4
 
 def product_text(weight: float, x: float) -> CubeText:
     """Return ``−0.47 × 0.97`` over ``= −0.46``; ``≈`` if the printed digits do not give it."""
-    return _factors_text(chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True))
+    texts = chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True)
+    return _factors_text(*texts)._replace(factors=(weight, x))
 
 
 def gradient_text(gradient: float, factors: tuple[float, float] | None, reduction: str = "mean") -> CubeText:
@@ -191,9 +196,10 @@ def gradient_text(gradient: float, factors: tuple[float, float] | None, reductio
         return CubeText(f"{reduction} δ·x", f"= {delta_text(gradient)}")
     delta, x = factors
     if x == 1.0:  # there is room for all of it
-        return _factors_text(delta_text(delta), "1", delta_text(gradient))
+        texts = delta_text(delta), "1", delta_text(gradient)
+        return _factors_text(*texts)._replace(factors=(gradient, delta, x))
     left = number(delta, 3, signed=True) if 0.005 <= abs(delta) < 10 else exponent(delta, signed=True)
-    return _factors_text(left, chip_text(x), delta_text(gradient))
+    return _factors_text(left, chip_text(x), delta_text(gradient))._replace(factors=(gradient, delta, x))
 
 
 def _factors_text(left: str, right: str, made: str) -> CubeText:

@@ -24,11 +24,13 @@ from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ..graph.figure import LOSS_NODE, NodeNumbers
+from ..ink.sketch import CONSTANT, DELTA, Bound
 from ..ink.text import delta_text, loss_text
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW
+from .equations import bounds
 from .light import Lighting, Lit, Sums
 from .sentences import Sentences
 from .step_view import (
@@ -152,6 +154,7 @@ class Walk:
             rule=self.sentences.lines(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage, done=self._done(at),
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
+            table_numbers=self._table_numbers,
             nodes=self._nodes(at, computed, np.asarray(self.frame.values, np.float64)),
             current_node=self._node(now),
             looking=None if self.attention_step is None else self.attention_step.looking(at),
@@ -511,6 +514,25 @@ class Walk:
             )
         rows += [row(above, 2, there), row(f"slope of {SYMBOLS.get(end.kind, end.kind)}", 3, there)]
         return (*rows, ("δ, their product", _cells(own)))
+
+    @cached_property
+    def _table_numbers(self) -> tuple[tuple[Bound, ...], ...]:
+        """Which numbers the cells of the table show, if it explains the deltas by output, target and slope."""
+        sums, end, wanted = self._last, (*self.subject.stages, None)[-1], self.frame.activations.get("target")
+        wanted = self.subject.sample.target_values if wanted is None else wanted
+        if not self.opened.trial or sums is None or end is None or sums is end or wanted is None:
+            return ()
+        times, columns = self._above(sums)[1], list[list[Bound]]()
+        for k in range(sums.outputs if times is not None else 0):
+            assert times is not None
+            own = (f"{DELTA}{sums.name}", k), (end.name, k), ("target", k), (f"{DELTA}{end.name}", k)
+            outer, delta = (float(self.opened.delta_sums[stage.name][k]) for stage in (end, sums))
+            y, t, ratio = float(self.frame.activations[end.name][k]), float(wanted[k]), times.as_integer_ratio()
+            slope = delta / outer if outer else float("nan")
+            texts = delta_column(y, t, times, outer, slope, delta_text(delta))
+            numbers = (*own, *((CONSTANT, part) for part in ratio))
+            columns.append([*bounds("column", texts, numbers, (delta, y, t, outer, *ratio)), Bound(*own[0], "delta")])
+        return tuple(zip(*columns, strict=True))
 
     def _above(self, sums: Stage) -> tuple[str, Fraction | None]:
         """Return the words for the gradient that the output receives, and the factor of output minus target in it.

@@ -31,7 +31,7 @@ from ..workbench import Workbench
 from .lists import PARTS, SHAPES, PictureLists, Pool, number_in
 from .pack import array_text, packed_text
 from .page import MOST_BESIDE, json_number
-from .trials import MOST_WEIGHTS, reproduces
+from .trials import MOST_WEIGHTS, deltas_of, reproduces
 
 Floats = NDArray[np.float64]
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
@@ -95,8 +95,9 @@ def opened_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # steps that cannot be read are left out
                     continue
-                walks.append({"frame": place, "step": opened.step, "alone": opened.trial,
-                              "loss": json_number(opened.loss), **book.written(walk, opened)})  # fmt: skip
+                numbers = {"loss": json_number(opened.loss), "lr": json_number(opened.lr)}
+                walks.append({"frame": place, "step": opened.step, "alone": opened.trial, **numbers,
+                              **book.written(walk, opened)})  # fmt: skip
                 rows.append(_numbers(walk, opened, [*book.rows], count))
                 model = len(walks) - 1 if opened.trial and reproduces(walk, count) else model
     finally:
@@ -186,7 +187,7 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
                 own = walk.micro_step_at(at).frame.state.get("passed on", np.full(len(values), np.nan))
                 back = np.where(np.isnan(own) | (values == 0), back, own / values)
         lit = [opened.gradient, micro_step.forward_factors, back, opened.new_values - values]
-        lit += [values] * (count <= MOST_WEIGHTS)
+        lit += [values, deltas_of(walk, count)] if count <= MOST_WEIGHTS else []
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts])
 

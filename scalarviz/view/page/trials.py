@@ -35,17 +35,17 @@ def trial_of(problem: Problem, network: Network, subject: Subject) -> Trial | No
     known = target is not None and not np.isnan(target).any()
     if not known or weighted or count > MOST_WEIGHTS or count != problem.n_weights or plan.body.couples:
         return None
-    forward, backward = factor_rows(network, count)
+    forward, backward, back = factor_rows(network, count)
     rows = [row for own in network.rows_of.values() for row in own.tolist()]
     deltas = [NONE if before else row
               for name, own in network.rows_of.items()
               for row, before in zip(own.tolist(), network.before_weights[name].tolist(), strict=True)]  # fmt: skip
     told = {
         "rows": [[name, len(own)] for name, own in network.rows_of.items()],
-        "outputs": len(rows) + len(deltas) + 2 * count + 1,
+        "outputs": len(rows) + len(deltas) + 3 * count + 1,
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
     }
-    given = [*rows, plan.body.loss, *forward.tolist()], [*deltas, *backward.tolist()]
+    given = [*rows, plan.body.loss, *forward.tolist()], [*deltas, *backward.tolist(), *back.tolist()]
     return Trial(told, trial(problem, plan, *given))
 
 
@@ -54,24 +54,31 @@ def reproduces(walk: Walk, count: int) -> bool:
     passes = walk.opened._passes
     if count > MOST_WEIGHTS:
         return False
-    found = zip(factor_rows(passes.network, count), (passes.means, passes.adjoint_sums), strict=True)
+    found = zip(factor_rows(passes.network, count), (passes.means, passes.adjoint_sums), strict=False)
     ours = [np.where(rows >= 0, numbers[rows], np.where(rows == ONE, 1.0, np.nan)) for rows, numbers in found]
     theirs = walk.lighting.forward_factors, walk.lighting.backward_factors
     return all(np.array_equal(a, b[:count], equal_nan=True) for a, b in zip(ours, theirs, strict=True))
 
 
-def factor_rows(network: Network, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for each weight, the row of the program that it multiplies, and the row whose delta it passes on."""
-    found = [*_factor_rows(network, count)]
-    forward, backward = np.array(found, np.int64).reshape(-1, 2).T
-    return forward, backward
+def factor_rows(network: Network, count: int) -> NDArray[np.int64]:
+    """Return, for each weight, rows of the program (3, count).
+
+    These are the row that it multiplies, the row whose delta it passes on, and the one whose delta makes its gradient.
+    """
+    return np.array([*_factor_rows(network, count)], np.int64).reshape(-1, 3).T
 
 
-def _factor_rows(network: Network, count: int) -> Iterator[tuple[int, int]]:
+def _factor_rows(network: Network, count: int) -> Iterator[tuple[int, int, int]]:
     for index in range(count):
         uses = [*uses_in(network.body, index)]
         if len(uses) != 1 or len(uses[0].rows) != 1 or uses[0].kind not in ("weight", "bias"):
-            yield NONE, NONE
-        else:
-            (use,) = uses
-            yield (ONE, NONE) if use.read is None else (int(use.read[0]), int(use.rows[0]))
+            yield NONE, NONE, NONE
+            continue
+        read, delta = uses[0].read, int(uses[0].rows[0])
+        yield (ONE, NONE, delta) if read is None else (int(read[0]), delta, delta)
+
+
+def deltas_of(walk: Walk, count: int) -> NDArray[np.float64]:
+    """Return the delta that makes the gradient of each weight; NaN where there are several."""
+    rows, sums = factor_rows(walk.opened._passes.network, count)[2], walk.opened._passes.adjoint_sums
+    return np.where(rows >= 0, sums[rows], np.nan)

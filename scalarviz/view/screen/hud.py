@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -92,15 +93,17 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     parts = state.parts
     rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no second line and comes first
     needs = [measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, _, _ in large]
+    gap, apart = math.nan, math.nan  # in an opened step, which a page shows with other numbers, each follows the last
     for number, (word, value, when, fresh) in enumerate(large, start=1):
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > limit:
             break
-        sketch.text(end, baseline, word, TITLE, theme.text3)
+        sketch.text(end, baseline, word, TITLE, theme.text3, gap=gap)
+        gap, apart = (26.0, 8.0) if state.inside else (gap, apart)
         bound = {"step": (state.step, Bound(STEP, form="count")), "loss": (state.loss, Bound(RUN_LOSS, form="loss"))}
         ink = theme.text1 if fresh else theme.text3
         if number <= len(bound):
-            sketch.number(value_x, baseline, *bound[word], BIG, ink, anchor="left")
+            sketch.number(value_x, baseline, *bound[word], BIG, ink, anchor="left", gap=apart)
         else:
             sketch.text(value_x, baseline, value, BIG, ink, bold=True)
         end = value_x + measure(value, BIG, True)
@@ -108,14 +111,16 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         after = sum(needs[number:]) if state.inside else rate
         if when and end + 8 + measure(when, TITLE) + after <= begin:
             passing = Bound("") if when is beyond else None
-            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if passing else theme.text2, bound=passing)
+            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if passing else theme.text2, bound=passing,
+                        gap=apart)  # fmt: skip
             end += 8 + measure(when, TITLE)
         end += 26
     if named and end - 26 <= begin:
         sketch.text(limit, baseline, "cubes show", TITLE, theme.text3, anchor="right")
         limit = begin
     while parts and end + measure(parts[0], TITLE) <= limit:
-        _part(sketch, end, baseline, state, parts[0], theme)
+        _part(sketch, end, baseline, state, parts[0], theme, gap)
+        gap = 15.0 if state.inside else gap
         end += measure(parts.pop(0), TITLE) + 15
     if box[3] < TWO_LINES:
         return sketch
@@ -140,13 +145,13 @@ def _in_step(words: str, step: int) -> Bound | None:
     return Bound(STEP, form="count", before=before + inside, after=after.removeprefix(f"{step:,}")) if known else None
 
 
-def _part(sketch: Sketch, x: float, baseline: float, state: HudState, words: str, theme: Theme) -> None:
+def _part(sketch: Sketch, x: float, baseline: float, state: HudState, words: str, theme: Theme, gap: float) -> None:
     """Draw one of the texts about training; a page inserts the rate of its moment."""
     bound = Bound(RATE, form="rate", before="lr ")
     if state.bound and words == bound.text(state.lr):
-        sketch.number(x, baseline, state.lr, bound, TITLE, theme.text2, anchor="left", bold=False)
+        sketch.number(x, baseline, state.lr, bound, TITLE, theme.text2, anchor="left", bold=False, gap=gap)
     else:
-        sketch.text(x, baseline, words, TITLE, theme.text2)
+        sketch.text(x, baseline, words, TITLE, theme.text2, gap=gap)
 
 
 def fitted(line: str, width: float, separator: str = "  ·  ") -> str:

@@ -1,17 +1,25 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
+import { pieceOf } from "./equations.js";
 import { hexOf, inkOn } from "./inks.js";
-import { chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shortText, sureChip } from "./numbers.js";
+import { MINUS_SIGN, chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { unitOf } from "./ranges.js";
 
 const BRIEF = 0.00995; // a smaller number has an exponent, even with little room
-const CUBE = "cube"; // colour of a number on a cube
+const CUBE = "cube", SIGN = "sign"; // colours of a number on a cube, and of a gradient
+
+/** Return whether a printed number, or a product of some, is below 0. */
+function isNegative(text) {
+  const factors = text.replaceAll(`e${MINUS_SIGN}`, ""), zero = (factors.match(/\d[\d.,]*/g) ?? []).some((found) => !Number(found.replaceAll(",", "")));
+  return !zero && factors.split(MINUS_SIGN).length % 2 === 0;
+}
 
 const MADE = {
   count: countText,
   loss: lossText,
   rate: rateText,
+  plain: (value) => numberText(value, 4),
   delta: deltaText,
   target: (value) => (Number.isNaN(value) ? "?" : chipText(value)),
   tick: (value) => shortText(value, true),
@@ -45,6 +53,7 @@ export class Moment {
     const { shown, frame } = this, { quantity } = shown;
     if (form.startsWith("range")) return [shown.extents[name], 0];
     if (name === "tick") return [Math.sign(index) * shown.legend.range.high * 10 ** (1 - Math.abs(index)) || 0, 0];
+    if (name === "=") return [index, 0];
     if (name === "step") return [frame.step, 0];
     if (name === "run loss") return [frame.loss, 0];
     if (name === "rate") return [frame.lr, 0];
@@ -66,7 +75,11 @@ export class Moment {
   }
 
   /** Return the text of a number between its words; only the first words if it is unknown, or if there is no room. */
-  textOf(name, index, form, [before, after], within, wide) {
+  textOf(name, index, form, [before, after], more, within, wide) {
+    if (form.includes(":")) {
+      const others = more.flatMap((one, k) => (k % 2 ? [] : [this.#numberOf(one, more[k + 1], form)[0]]));
+      return pieceOf(form, [this.#numberOf(name, index, form)[0], ...others]);
+    }
     const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
     if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013${after}`;
     const text = before + (MADE[bare]?.(value) ?? sureChip(value, error, bare !== form, figure(value, bare, bare !== form))) + after;
@@ -79,8 +92,9 @@ export class Moment {
     return plate ? { plate: this.shown.document.plates.indexOf(plate), element: plate.start >= 0 ? index - plate.start : index } : null;
   }
 
-  /** Return the colour of a number: on a cube the readable one. */
-  inkOf(colour, name, index) {
+  /** Return the colour of a number: on a cube the readable one, of a gradient that of its printed sign. */
+  inkOf(colour, name, index, text) {
+    if (colour === SIGN) return isNegative(text) ? "gradient@0" : "gradient@256";
     const cube = colour === CUBE ? this.cubeOf(name, index) : null;
     return cube ? inkOn(this.colourOf(cube.plate, cube.element)) : colour;
   }

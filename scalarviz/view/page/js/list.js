@@ -96,10 +96,13 @@ const PAINTERS = {
   },
   spot() {}, // a place to press
   // a number of the moment
-  number(ink, move, colour, x, y, size, own, bold, end, name, index, form, before, within, after = "") {
-    const { moment } = ink, text = moment.textOf(name, index, form, [before, after], within, (said) => ink.measure(said, size, Boolean(bold)));
-    ink.text(...move([x, y]), text, size, colour(moment.inkOf(own, name, index)), { bold: Boolean(bold), end });
+  number(ink, move, colour, x, y, size, own, bold, end, name, index, form, before, within, after = "", more = []) {
+    const { moment } = ink, text = moment.textOf(name, index, form, [before, after], more, within, (said) => ink.measure(said, size, Boolean(bold)));
+    PAINTERS.text(ink, move, colour, x, y, text, size, moment.inkOf(own, name, index, text), bold, end);
   },
+  // behind the text before it
+  "next number": (ink, move, colour, gap, ...said) => PAINTERS.number(ink, (at) => at, colour, ink.pen + gap, ...said),
+  "next text": (ink, move, colour, gap, ...said) => PAINTERS.text(ink, (at) => at, colour, ink.pen + gap, ...said),
   swatch(ink, move, colour, x, y, wide, high, name, stroke, border, radius) {
     PAINTERS.rect(ink, move, colour, x, y, wide, high, ink.moment.swatchOf(name), stroke, border, radius);
   },
@@ -126,7 +129,9 @@ const PAINTERS = {
     context.restore();
   },
   text(ink, move, colour, x, y, text, size, own, bold, end) {
-    ink.text(...move([x, y]), text, size, colour(own), { bold: Boolean(bold), end });
+    const at = move([x, y]);
+    ink.text(...at, text, size, colour(own), { bold: Boolean(bold), end });
+    if (end === "left") ink.pen = at[0] + ink.measure(text, size, Boolean(bold));
   },
 };
 

@@ -4,7 +4,7 @@ export const MINUS_SIGN = "\u2212";
 const MANY = 30; // decimals beyond which a tie is exact
 
 /** Return the digits of `x` >= 0 with this many decimals; ties go to the even digit, as in Python. */
-function fixed(x, decimals) {
+export function fixed(x, decimals) {
   if (x >= 1e21) return `${BigInt(x)}${decimals ? `.${"0".repeat(decimals)}` : ""}`; // beyond the range of toFixed
   const body = x.toFixed(decimals), long = x.toFixed(Math.min(100, decimals + MANY));
   const tie = /^50*$/.test(long.slice(long.length - MANY)) && long.length > MANY;
@@ -14,7 +14,7 @@ function fixed(x, decimals) {
 }
 
 /** Return the digits and the power of ten of `x` > 0 with this many decimals; ties as in `fixed`. */
-function scientific(x, decimals) {
+export function scientific(x, decimals) {
   const [mantissa, power] = x.toExponential(decimals).split("e");
   const long = x.toExponential(Math.min(100, decimals + MANY)).split("e");
   const tie = long[1] === power && /^50*$/.test(long[0].slice(long[0].length - MANY));

@@ -30,7 +30,7 @@ export async function readWalks(textOf, run) {
 export class Walks {
   /**
    * `table` has a row a walk: gradient, factors forward and backward, and change (P each), then rows and their deltas;
-   * the `wide` one of a small network has the weights before rows. The walk number `said.model` can show other steps.
+   * the `wide` one of a small network has weights and their deltas before rows. The walk number `said.model` can show other steps.
    */
   constructor(said, table, run) {
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, numbersOf(rowOf(table, k), said.rows, run.document.parameters, table.wide), run));
@@ -47,7 +47,7 @@ export class Walks {
 
 /** Return the numbers of a walk by name, from its row. */
 function numbersOf(row, lengths, parameters, wide) {
-  const names = ["gradient", "forward", "backward", "change", ...(wide ? ["weight"] : [])], found = {};
+  const names = ["gradient", "forward", "backward", "change", ...(wide ? ["weight", "back"] : [])], found = {};
   names.forEach((name, k) => (found[name] = row.subarray(k * parameters, (k + 1) * parameters)));
   const rest = row.subarray(names.length * parameters), width = lengths.reduce((sum, [, count]) => sum + count, 0);
   return { ...found, rows: rest.subarray(0, width), deltas: rest.subarray(width) };
@@ -82,20 +82,21 @@ export class RecordedWalk {
   }
 
   /** Show these numbers: see `numbersOf`. */
-  take({ gradient, forward, backward, change, weight = this.run.shown(this.told.frame).texels.weight, rows, deltas }) {
+  take({ gradient, forward, backward, change, weight = this.run.shown(this.told.frame).texels.weight, back = backward, rows, deltas }) {
     const times = factors => Float32Array.from(factors, (factor, k) => factor * weight[k]);
     this.numbers = { gradient: Float32Array.from(gradient), product: times(forward), "passed on": times(backward), change: Float32Array.from(change) };
     this.rise = this.told.rise.map(room => riseOf(room, change));
     Object.assign(this, { rows: partsOf(rows, this.lengths), deltas });
     const named = [...partsOf(deltas, this.lengths)].map(([name, row]) => [`\u03b4 of ${name}`, row]);
-    this.written = Object.assign(Object.create(null), Object.fromEntries([...this.rows, ...named]));
+    const own = { "weight before": weight, "weight after": change.map((x, k) => weight[k] + x), "its gradient": gradient, "its factor": forward, "its delta": back };
+    this.written = Object.assign(Object.create(null), Object.fromEntries([...this.rows, ...named]), own);
   }
 
   /** Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone. */
-  again(run, frame, { loss, rows, deltas, ...numbers }) {
+  again(run, frame, { loss, lr, rows, deltas, ...numbers }) {
     const { told, lengths } = this, walk = Object.assign(Object.create(this), { run }), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
     walk.computed = true;
-    walk.told = { ...told, frame, loss, step: run.steps[frame] + 1, said: told.said.map(() => "") };
+    walk.told = { ...told, frame, loss, lr, step: run.steps[frame] + 1, said: told.said.map(() => "") };
     walk.take({ ...numbers, rows: Float64Array.from(joined(rows)), deltas: Float64Array.from(joined(deltas)) });
     return walk;
   }
@@ -163,7 +164,7 @@ export class RecordedWalk {
     }
     const loss = phase >= PHASE.loss ? Number(told.loss) : NaN;
     return {
-      step: told.step, loss, lr: base.lr, sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
+      step: told.step, loss, lr: Number(told.lr), sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
       texels: { weight, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)) }, flags, reached, rise, lit: { [quantity]: lit }, list: this.listAt(at, shape), past: told.frame < run.frames - 1,
       deltasOf: name => deltas.get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, deltas),
     };

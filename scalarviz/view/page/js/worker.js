@@ -93,8 +93,8 @@ class PageTraining {
     one.move(rates);
     let at = 0;
     const next = count => made.slice(at, (at += count)), all = () => Object.fromEntries(named.map(([name, count]) => [name, next(count)]));
-    const rows = { ...all(), input: given.slice(0, wide), target: given.slice(wide) }, [loss] = next(1), forward = next(theta.length), deltas = all(), backward = next(theta.length);
-    return { loss, rows, deltas, forward, backward, weight: theta, gradient: one.grad, change: one.theta.map((w, k) => w - theta[k]) };
+    const rows = { ...all(), input: given.slice(0, wide), target: given.slice(wide) }, [loss] = next(1), forward = next(theta.length), deltas = all(), backward = next(theta.length), back = next(theta.length);
+    return { loss, lr: rates[0], back, rows, deltas, forward, backward, weight: theta, gradient: one.grad, change: one.theta.map((w, k) => w - theta[k]) };
   }
 
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
