@@ -147,10 +147,8 @@ class Listed:
         behind = self._bound and text.gap == text.gap
         if behind:
             place[:1] = short(text.gap)
-        if self._bound and bound is not None and colour.startswith("on "):
-            colour = CUBE
-        if self._bound and bound is not None and bound.name and colour in SIGNS:
-            colour = SIGN
+        if self._bound and bound is not None and bound.name:
+            colour = CUBE if colour.startswith("on ") else SIGN if colour in SIGNS else colour
         look = [text.size, colour, int(text.bold), text.anchor]
         if bound is None or not self._bound or not bound.name:
             mark = [PASSING] if bound is not None and self._marks else []
