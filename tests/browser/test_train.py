@@ -362,6 +362,15 @@ def test_equal_weights_stay_equal(browse, tmp_path):
     assert "equal=0.5" in page.evaluate("location.hash")
 
 
+def test_a_panel_that_stands_says_so(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), "#frame=2")
+    page.evaluate("scalarviz.training.restart({ seed: 3 })")
+    waited(page, 3)
+    stepped(page, 5)
+    assert "table recorded at step 3" in painted(page)
+    assert "plane at step 8" in painted(page)
+
+
 def test_an_address_repeats_a_line_with_all_its_changes(browse, tmp_path):
     file = written(scene("rgb", optimizer="adam"), tmp_path, steps=9)
     page = opened(browse(reduced_motion="reduce"), file, "#frame=99")

@@ -7,7 +7,7 @@ those of the moment, so that one list serves many frames. Equal records are stor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -162,6 +162,7 @@ class FrameLists:
         self._lists = {bench: PictureLists(bench, films=True, bound=True) for some in self._benches for bench in some}
         self._before: dict[object, list[int]] = {}
         self._found: list[list[Any]] = []
+        self._standing: dict[str, str] = {}
 
     @property
     def first(self) -> Workbench:
@@ -188,13 +189,21 @@ class FrameLists:
                 records = [["spot", *short(one.box), "letter", one.value, one.words] for one in spots]
                 self._add((first, choice), [*self._lists[first].parts()[BESIDE], *records])
 
-    def add_coming(self, frame: Frame, words: str) -> None:
-        """Write the picture of frames that a browser computes: a recorded one without what is true of it alone."""
+    def add_coming(self, frame: Frame, words: str, standing: Collection[str]) -> None:
+        """Write the picture of frames that a browser computes: a recorded one without what is true of it alone.
+
+        Panels that are `standing` do not follow, which their words say.
+        """
+        self._standing = {f"{name} at step ": f"{name} recorded at step " for name in standing}
         for bench in (one for some in self._benches for one in some):
             bench.captioned = bench.strip.clips = False
         self.add_frame(replace(frame, step=LONG_STEP, lr=LONG_RATE, next_lr=None), words)
 
     def _add(self, series: object, records: list[Record]) -> None:
+        if self._standing:
+            records = [
+                [self._standing.get(part, part) if isinstance(part, str) else part for part in one] for one in records
+            ]
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)
         self._found.append(change)
 

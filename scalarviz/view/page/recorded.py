@@ -102,7 +102,11 @@ def html_of(
     trains = trains_of(source, with_panels, shown, slots, run, limit)
     if trains.parts:
         word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
-        lists.add_coming(last, "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)))
+        lists.add_coming(
+            last,
+            "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)),
+            {one["name"] for one in seen} - slots.keys(),
+        )
     source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)
@@ -138,7 +142,7 @@ def _program(
     trains: str,
 ) -> str:
     """Return a line about the recording program and the parts that the page leaves out."""
-    said = [f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by, trains]
+    said = [trains, f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by]
     if first:
         said.append(f"before step {record.steps[first]:,} the network was different")
     if scene.board is None and subject.plan is not None and subject.plan.rooms:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -104,7 +105,7 @@ def trains_of(
     program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
-    held = f"{many:,} sample{'s' * (many > 1)}, {len(samples) / 1000:,.0f} kB"
+    held = f"{many:,} sample{'s' * (many > 1)}, {math.ceil(len(samples) / 1000):,} kB"
     return Trains(f"holds the training data ({held}): who gets this file gets the data", parts, program)
 
 
