@@ -27,13 +27,13 @@ LAST = """() => {
 }"""
 
 
-def written(made, path, every=1, steps=4):
+def written(made, path, every=1, steps=4, steps_inside=()):
     """The page of a scene's recording, which ends where the scene is now."""
     with sv.Recording(
         made, every=every, gradients=True, updates=True, activations=True, path=path / "run.svz"
     ) as record:
         made.run.step(steps)
-        record.save_html(path / "page.html", open=[])
+        record.save_html(path / "page.html", open=steps_inside)
     return path / "page.html"
 
 

@@ -443,7 +443,7 @@ def test_in_a_column_no_line_of_a_sentence_is_cramped_cut_or_below_its_place(rul
     walk = Walk(opened_step(subject, alone=False), subject, subject.frame())
     for at in range(1, len(walk) + 1):
         for high, pitch in ((TALL, 1.1), (TALL + 16, 1.3)):  # in the lowest, lines move closer before numbers go
-            drawn = sentence((0.0, 0.0, 304.0, high), DARK, walk.micro_step_at(at).sentence).texts
+            drawn = sentence((0.0, 0.0, 304.0, high), DARK, walk.micro_step_at(at).sentence)[0].texts
             rows = sorted({round(text.y, 3) for text in drawn})
             assert all(below - above >= pitch * 13 for above, below in pairwise(rows))
             assert all(text.left + text.width <= 304.5 and text.y <= high + 12 for text in drawn)  # below it is air

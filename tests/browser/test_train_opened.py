@@ -1,0 +1,114 @@
+"""A step that a page computed opens in it: with the numbers and the texts of the run's own opened step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kit.runs import far
+from scalarviz.view.ink.text import chip_text
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.micro.walk import Walk, open_step
+from scalarviz.view.page.lists import SHAPES, PictureLists
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.workbench import Workbench
+
+from .players import flat, opened, painted, said, scene
+from .test_train import stepped, written
+
+SCENES = ("rgb", "xor", "neuron", "expression", "playground", "uinn")
+FOUND = """() => { const { walk } = scalarviz, listed = all => [...all];
+    return { loss: walk.told.loss, step: walk.told.step, weight: listed(walk.written["weight before"]),
+        rows: Object.fromEntries([...walk.rows].map(([name, row]) => [name, listed(row)])),
+        deltas: Object.fromEntries(Object.entries(walk.written).filter(([name]) => name.startsWith("\u03b4 of "))
+            .map(([name, row]) => [name.slice(5), listed(row)])),
+        ...Object.fromEntries(Object.entries(walk.numbers).map(([name, all]) => [name, listed(all)])) }; }"""
+FILLED = """ats => { const { player, walk } = scalarviz, found = [];
+    for (const at of ats) {
+        scalarviz.reach(at);
+        player.draw();
+        const { theme, moment, measure } = player.overlay.ink, ink = { theme, moment, measure, pen: 0 }, texts = [];
+        ink.text = (x, y, text) => texts.push(text);
+        const free = part => /^step of |^range|^\\d decimals$/.test(part); // of panels; where there is room
+        for (const record of walk.listAt(at, 0)) {
+            if (record[0].endsWith("number") && !record.some(free)) paint(ink, record);
+        }
+        found.push(texts);
+    }
+    return found; }"""
+
+
+def trained(page, count):
+    """A page that did so many steps, and opened the one after them."""
+    stepped(page, count)
+    page.keyboard.press(".")
+    page.wait_for_function("() => scalarviz.walk", timeout=8000)
+    return page.evaluate(FOUND)
+
+
+def own_walk(made):
+    """The step that the run would open now, with its sample alone."""
+    subject = subject_of(made)
+    frame = made.run.frame(subject.probe)
+    return subject, Walk(open_step(subject, alone=True), subject, frame)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_computed_step_has_the_numbers_of_the_runs_own(name, browse, tmp_path):
+    made = scene(name)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps_inside=[6]), "#frame=99")
+    found = trained(page, 5)
+    made.run.step(5)
+    _, walk = own_walk(made)
+    step, weights = walk.opened, len(walk.frame.values)
+    assert (found["step"], said(page, "said")) == (step.step, "")
+    assert found["loss"] == pytest.approx(step.loss, rel=1e-4)
+    factors = {"product": walk.lighting.forward_factors, "passed on": walk.lighting.backward_factors}
+    ours = {"gradient": step.gradient, "change": walk.change, "weight": step.values}
+    for quantity, numbers in (ours | {name: x * step.values for name, x in factors.items()}).items():
+        known = ~np.isnan(numbers[:weights])
+        assert not known.any() or far(np.array(found[quantity])[known], numbers[:weights][known]) < 1e-4, quantity
+    for stage in step.stages:
+        assert far(found["rows"][stage.name], step.rows[stage.name][:, 0]) < 1e-4, stage.name
+        if stage.name in found["deltas"]:
+            np.testing.assert_allclose(found["deltas"][stage.name], step.delta_sums[stage.name], rtol=1e-3, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp_path):
+    """All that is written in a computed step also stands in the window's picture."""
+    made = scene(name)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps_inside=[6]), "#frame=99")
+    found = trained(page, 40)
+    made.run.step(40)
+    made.run.values[:] = found["weight"]
+    subject, walk = own_walk(made)
+    bench = Workbench(subject, SHAPES[0], DARK)
+    bench.follow(walk.frame)
+    bench.step_drawing.show(None)
+    lists, ats = PictureLists(bench), [*range(1, len(walk) + 1)]
+    for at, texts in zip(ats, page.evaluate(FILLED, ats), strict=True):
+        step = walk.micro_step_at(at)
+        bench.step_drawing.show(step, animated=False)
+        bench.update(step.frame, step.headline.removeprefix("paused "))
+        words = {one[3] for one in flat(lists) if one[0] == "text"}
+        words |= {word.text for formula in step.sentence.formulas for word in formula.numbers}  # some have no room
+        words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}
+        assert len(texts) > 3
+        assert set(texts) <= words, (at, set(texts) - words)
+
+
+def test_it_closes_like_any_other_and_nothing_is_changed(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps_inside=[6]), "#frame=99")
+    before = trained(page, 5)
+    assert "micro-step 1 of 44" in painted(page)
+    assert "whole batch" not in page.locator("#inner").inner_text()
+    page.keyboard.press("Escape")
+    assert page.evaluate("[scalarviz.walk, scalarviz.frame]") == [None, 5]
+    page.keyboard.press(".")
+    page.wait_for_function("() => scalarviz.walk", timeout=8000)
+    assert page.evaluate(FOUND) == before
+    page.keyboard.press("Escape")
+    page.evaluate("scalarviz.go(0)")
+    page.keyboard.press(".")
+    assert page.evaluate("scalarviz.walk.computed ?? false") is False
