@@ -23,6 +23,15 @@ READY = "() => window.scalarviz && document.getElementById('app').hidden === fal
 """Whether a page of a recording, or of two, plays."""
 EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
 """A name that would be more than words where somebody forgot to escape it."""
+HOSTILE = (
+    EVIL, "<img src=x onerror=boom()>", "<svg onload=boom()>", "</title><script>boom()</script>",
+    '"><script src=http://localhost:PORT/a></script>', "<img src=http://localhost:PORT/b>",
+    "<link rel=stylesheet href=http://localhost:PORT/c>", "url(http://localhost:PORT/d)", "' onmouseover='boom()",
+    "`${boom()}`", "*/boom();/*", "x\nboom()\n//", "\u2028boom();\u2029", "\\\"); boom(); (\"", "]]>boom()<![CDATA[",
+    "<!--<script>", "-->", "javascript:boom()", "__proto__", "constructor", "toString", "\x00\x1b[31m\u202eboom()",
+    "\ud800", "$&$'${part}",
+)  # fmt: skip
+"""24 such names; PORT stands for that of a listener."""
 
 
 def opened(page, file, hash="#frame=20"):

@@ -98,7 +98,7 @@ def trains_of(
     alone = trial_of(problem, network, subject)
     told["trial"] = None if alone is None else alone.told
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
-             "training": json.dumps(told, separators=(",", ":"))}  # fmt: skip
+             "training": json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")}  # fmt: skip
     programs = {"MADE": module(problem), "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
     made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in programs.items()]
     body = "".join([bare(plain(runtime())), *made, bare(joined("worker.js"))])
