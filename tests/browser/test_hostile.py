@@ -133,7 +133,6 @@ def test_damaged_parts_run_nothing_send_nothing_and_end(name, damage, whole, gua
     complaints.clear()
 
 
-@pytest.mark.xfail(reason="the page waits for an engine that does not begin", strict=False)
 @pytest.mark.parametrize("name", PARTS)
 def test_a_page_whose_training_cannot_begin_plays_and_says_so(name, whole, guarded, complaints, tmp_path):
     found = re.search(rf'(?<=id="{name}">).*?(?=</script>)', whole, re.DOTALL)

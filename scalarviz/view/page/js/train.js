@@ -213,18 +213,28 @@ export class TrainOn {
     await this.engine.ask({ begin: await readTraining(this.told) });
   }
 
-  /** Give orders at the end of a line; resolved when the page shows what they made. */
-  async ask(line, orders) {
+  /** Bring the engine to a frame of a line, and ask it for more; undefined if it does not begin, which the page says. */
+  async reach(line, frame, { orders = [], ...more }) {
     Object.assign(this, { waiting: true, due: 0 });
     try {
       await (this.ready ??= this.prepare());
-      const { run } = line, there = this.stands === line ? [] : this.ordersTo(line, run.frames - 1);
-      this.stands = line;
-      const found = await this.engine.ask({ orders: [...there, ...orders] });
-      this.take(line, found);
+      const atEnd = frame === line.run.frames - 1, there = atEnd && this.stands === line ? [] : this.ordersTo(line, frame);
+      this.stands = atEnd ? line : null;
+      return await this.engine.ask({ orders: [...there, ...orders], ...more });
+    } catch (error) {
+      this.lines = this.lines.filter(({ run }) => run.computed || run === this.page.run);
+      Object.assign(this, { stands: null, running: false });
+      this.write();
+      return refuse(error);
     } finally {
       this.waiting = false;
     }
+  }
+
+  /** Give orders at the end of a line, and show what they made. */
+  async ask(line, orders) {
+    const found = await this.reach(line, line.run.frames - 1, { orders });
+    if (found) this.take(line, found);
   }
 
   /** Ask for steps, or for as many as the engine does in a while. */
@@ -238,7 +248,8 @@ export class TrainOn {
 
   /** Change a weight by its index, freeze it (`f` and its index), or change how the line trains on: one more frame at the same step. */
   async change(what, value) {
-    if (this.waiting || !this.possible || !Number.isFinite(value) || !(WHOLE[what]?.(value) ?? true)) return;
+    const [, index] = /^f?(\d+)$/.exec(what) ?? [], known = index === undefined || Number(index) < this.told.keys[0].trained.length;
+    if (this.waiting || !this.possible || !known || !Number.isFinite(value) || !(WHOLE[what]?.(value) ?? true)) return;
     this.running = false;
     const line = this.lineHere(), { run } = line;
     if (what === "batch") value = Math.min(value, this.told.settings.samples);
@@ -280,16 +291,9 @@ export class TrainOn {
     const { line, told } = this;
     if (!told.trial || !line || this.waiting) return null;
     this.running = false;
-    this.waiting = true;
-    try {
-      await (this.ready ??= this.prepare());
-      const there = this.stands === line && frame === line.run.frames - 1 ? [] : this.ordersTo(line, frame);
-      this.stands = frame === line.run.frames - 1 ? line : null;
-      const rates = this.ratesAt(line, frame + 1), wanted = this.changes.rate;
-      return (await this.engine.ask({ orders: there, open: frame === line.run.frames - 1 && wanted !== null ? [wanted, ...rates.slice(1)] : rates })).opened;
-    } finally {
-      this.waiting = false;
-    }
+    const rates = this.ratesAt(line, frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
+    const found = await this.reach(line, frame, { open: [wanted ?? rates[0], ...rates.slice(1)] });
+    return found?.opened ?? null;
   }
 
   /** Add a frame that the engine computed to a line, and show it. */
@@ -426,4 +430,16 @@ function append(table, frame, fill) {
   table.frames = frame + 1;
 }
 
-pageExtras.push(page => new TrainOn(page));
+pageExtras.push(page => {
+  try {
+    return new TrainOn(page);
+  } catch (error) {
+    page.training = null;
+    return refuse(error);
+  }
+});
+
+// Say why there is no training; the page plays.
+function refuse(error) {
+  part("about").textContent = `this page cannot train: ${error.message ?? "its engine does not begin"}`;
+}
