@@ -78,7 +78,7 @@ gallery: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_gallery.py $(SCENES)
 
-# build/site/index.html: the docs, the lessons and a player of every scene
+# build/site/index.html: the docs, the lessons and pages of all scenes, which train
 site: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_site.py

@@ -1,4 +1,4 @@
-"""Build the static site: the docs, the lessons, and a player of every scene. It opens from a disk, without a network.
+"""Build the static site: the docs, the lessons, and pages of all scenes. It opens from a disk, without a network.
 
 Usage: ``python .ci/make_site.py [FOLDER] [--scenes rgb,xor] [--steps N] [--repository OWNER/NAME]``; FOLDER
 is where it is written (default: ``build/site``).
@@ -42,11 +42,18 @@ NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""
 LIVE = re.compile(r'sv\.lesson\("(\w+)"')
 LESSON_STEPS, FRAMES = 600, 300
+SCENES = (
+    "Each scene is a recording that trains on in your browser: Space plays it, and *train on* goes on where it ends. "
+    "Its data are in the page; nothing is sent."
+)
 SHORT = {"01": 15}
 """Steps of lessons that learn faster."""
+FRONT_STEPS = 30
+"""Recorded steps of the first page's scene; it trains on while the page is read."""
 RECORDED = (
-    "On this page, the scene is a recording. Play it, and click a cube to see its numbers. To train the scene, to set "
-    "its learning rate and to look into a step, copy the notebook: <code>scalarviz lessons course</code>."
+    "On this page, the scene is a recording that trains on in your browser: press <em>train on</em>, set its learning "
+    "rate, and click a cube to see its numbers. To change the network and to use the exercises, copy the notebook: "
+    "<code>scalarviz lessons course</code>."
 )
 
 
@@ -94,11 +101,12 @@ def gather(source: Path) -> None:
 
 
 def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
-    """Let every scene learn, and write its player."""
+    """Let every scene learn, and write its page; also a short one of `rgb`, for the first page."""
     folder.mkdir(parents=True)
-    for name in scenes:
-        command = [sys.executable, "-m", "scalarviz", name, "--headless", "--html", str(folder / f"{name}.html")]
-        subprocess.run([*command, *(() if steps is None else ("--steps", str(steps)))], check=True)
+    wanted = [("front", "rgb", FRONT_STEPS), *((name, name, steps) for name in scenes)]
+    for page, name, count in wanted:
+        command = [sys.executable, "-m", "scalarviz", name, "--headless", "--html", str(folder / f"{page}.html")]
+        subprocess.run([*command, *(() if count is None else ("--steps", str(count)))], check=True)
 
 
 def offer_lessons(notebooks: Path, folder: Path, repository: str) -> None:
@@ -121,7 +129,7 @@ def offer_lessons(notebooks: Path, folder: Path, repository: str) -> None:
 
 
 def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
-    """Let the scene of every lesson learn, and put its player where the notebook has a picture of the live cell."""
+    """Let the scene of every lesson learn, and put its page where the notebook has a picture of the live cell."""
     for path in sorted(notebooks.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         for cell in notebook.cells:
@@ -133,14 +141,14 @@ def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
                                   panels=True) as recording:  # fmt: skip
                     scene.run.step(steps)
                     recording.save_html(folder / f"{name}.html", size=(960, 720))
-                player = player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, recorded")
+                player = player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, which trains on")
                 data = {"text/html": f"<p>{RECORDED}</p>{player}"}
                 cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
         nbformat.write(notebook, path)
 
 
 def player_of(address: str, title: str) -> str:
-    """A frame that can do nothing but play."""
+    """A frame that can do nothing but play and train on."""
     return (
         f'<iframe src="{address}" sandbox="allow-scripts" loading="lazy" title="{title}" '
         'style="width:100%;height:640px;border:0"></iframe>'
@@ -148,13 +156,13 @@ def player_of(address: str, title: str) -> str:
 
 
 def write_pages(source: Path, scenes: Iterable[str]) -> None:
-    """The pages that no file holds: the front page with what leads to all others, players, the names of modules."""
+    """The pages that no file holds: the front page with what leads to all others, all scenes, the names of modules."""
     players = "\n\n".join(
         f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Open this scene alone</a>.\n\n'
-        + player_of(f"play/{name}.html", f"The scene {name}, recorded")
+        + player_of(f"play/{name}.html", f"The scene {name}, which trains on")
         for name in scenes
     )
-    (source / "players.md").write_text(f"# All scenes, recorded\n\n{players}\n", encoding="utf-8")
+    (source / "players.md").write_text(f"# All scenes\n\n{SCENES}\n\n{players}\n", encoding="utf-8")
     for path in source.glob("docs/reference/*.md"):
         path.write_text(NAMES.sub(described, path.read_text(encoding="utf-8")), encoding="utf-8")
     course = [f"{one.number} {one.title} <notebooks/{one.notebook.stem}>" for one in lessons()]

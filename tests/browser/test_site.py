@@ -1,4 +1,4 @@
-"""The site: built anew, opened from the disk without a network; every link leads somewhere, and the player plays."""
+"""The site: built anew, opened from the disk without a network; every link leads somewhere, and pages train."""
 
 from __future__ import annotations
 
@@ -58,10 +58,19 @@ def test_docs_lessons_and_names_have_pages(site):
     assert lessons | docs | names_of | others <= names
 
 
-def test_the_front_page_has_a_player_and_three_ways_to_go_on(site):
+def test_the_front_page_trains_and_has_three_ways_to_go_on(site, visitor):
     text = (site / "index.html").read_text(encoding="utf-8")
-    assert '<iframe class="first" src="play/rgb.html"' in text
+    page, faults = visitor
+    page.goto((site / "index.html").as_uri())
+    bar = page.frame_locator("iframe.first").get_by_role("slider").first
+    bar.and_(page.frame_locator("iframe.first").locator("[aria-valuenow='600']")).wait_for(timeout=30_000)
+    assert faults == []
     assert all(f'href="docs/{page}.html"' in text for page in ("lessons", "start", "lesson-plans"))
+
+
+def test_every_scene_trains_also_those_of_the_lessons(site):
+    for path in (site / "play").glob("*.html"):
+        assert 'id="engine"' in path.read_text(encoding="utf-8"), path.name
 
 
 def test_each_lesson_offers_its_notebook_and_where_it_opens(site):
