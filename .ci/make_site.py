@@ -48,7 +48,7 @@ SCENES = (
 )
 SHORT = {"01": 15}
 """Steps of lessons that learn faster."""
-FRONT_STEPS = 30
+FRONT_STEPS = 200
 """Recorded steps of the first page's scene; it trains on while the page is read."""
 RECORDED = (
     "On this page, the scene is a recording that trains on in your browser: press <em>train on</em>, set its learning "
