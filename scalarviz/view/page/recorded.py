@@ -142,7 +142,7 @@ def _program(
     trains: str,
 ) -> str:
     """Return a line about the recording program and the parts that the page leaves out."""
-    said = [trains, f"recorded with scalarviz {record.about.version}".rstrip(), frame.stopped_by]
+    said = [trains, frame.stopped_by, f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
         said.append(f"before step {record.steps[first]:,} the network was different")
     if scene.board is None and subject.plan is not None and subject.plan.rooms:
