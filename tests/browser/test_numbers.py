@@ -19,6 +19,7 @@ from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
 from scalarviz.view.ink.theme import DARK, DIVERGING, THEMES, get_map
+from scalarviz.view.micro.equations import EQUATIONS, SLOPES
 from scalarviz.view.page.document import document_of, layout_of
 from scalarviz.view.page.pack import deflated, dense_text, led_updates, packed, text_of
 from scalarviz.view.shown.subject import subject_of
@@ -500,3 +501,49 @@ def test_hostile_data_are_refused(scripts, wrong, words):
     page = scripts("unpack.js")
     error = page.evaluate("said => unpackTable(JSON.parse(said)).then(() => '', String)", json.dumps(said))
     assert re.search(words, error), error
+
+
+VALUES = [0.0, 1.0, -1.0, 0.5, 0.125, 0.015625, 9.995, -12.5, 100.0, 1e-4, 3.2e-7, 12345.678, 1 / 3, -2 / 3]
+
+
+def numbers_of(count, random):
+    """Some usual numbers, and some that are easily rounded the wrong way."""
+    sizes = 10.0 ** random.integers(-4, 2, count)
+    usual = (random.normal(size=count) * sizes).tolist()
+    return [float(random.choice(VALUES)) if random.random() < 0.2 else x for x in usual]
+
+
+def arguments_of(form, random):
+    """Numbers that belong together, as in an opened step: the result, or what is rounded last, is computed."""
+    a, b, c, d = numbers_of(4, random)
+    y = 1 / (1 + float(np.exp(-a / 100)))
+    pairs = numbers_of(2 * int(random.integers(1, 6)), random)
+    slope = SLOPES[form.split()[-1]](y) if form.split()[-1] in SLOPES else 1.0
+    summed = sum(w * x for w, x in zip(pairs[::2], pairs[1::2], strict=True))
+    above, below = (2, 3) if a > 0 else (1, 1)
+    made = {
+        "product": (a, b, a * b), "sum": (summed + c, *pairs, c), "descent": (a, 0.05, b, a - 0.05 * b),
+        "gap": ((a - b) * above / below, a, b, above, below), "product face": (a, b), "gradient face": (a * b, a, b),
+        "squares": (float(np.mean(np.square([a - b, c - d]))), a, b, c, d),
+        "column": ((y - b) * above / below * y * (1 - y), y, b, (y - b) * above / below, above, below),
+        "sigmoid": (1 / (1 + float(np.exp(-a))), a), "tanh": (float(np.tanh(a)), a), "relu": (max(a, 0.0), a),
+    }  # fmt: skip
+    made |= {form: (a * slope, a, y)} if form.startswith("through") else {}
+    made |= {form: (a * b * slope, a, b, y)} if form.startswith("times") else {}
+    made |= {form: (summed * slope, y, *pairs)} if form.startswith("passed") else {}
+    return made[form]
+
+
+@pytest.mark.parametrize("form", EQUATIONS)
+def test_an_equation_is_that_of_python(form, ask):
+    random = np.random.default_rng(len(form))
+    given = [arguments_of(form, random) for _ in range(150)]
+    with np.errstate(all="ignore"):
+        ours = [EQUATIONS[form](*numbers) for numbers in given]
+    known = [(numbers, [*pieces]) for numbers, pieces in zip(given, ours, strict=True) if pieces]
+    assert len(known) > 100
+    script = """([form, all]) => all.map(([numbers, count]) =>
+        Array.from({ length: count }, (_, k) => pieceOf(`${form}:${k}`, numbers)))"""
+    theirs = ask("equations.js", script, [form, [[numbers, len(pieces)] for numbers, pieces in known]])
+    wrong = [(numbers, mine, own) for (numbers, mine), own in zip(known, theirs, strict=True) if mine != own]
+    assert not wrong, (len(wrong), wrong[:3])

@@ -16,6 +16,7 @@ from scalarviz.view.workbench import Workbench
 from .players import flat, opened, painted, said, scene
 from .test_train import stepped, written
 
+ZERO = "zero: Each gradient begins at 0, because the backward pass adds to it."
 SCENES = ("rgb", "xor", "neuron", "expression", "playground", "uinn")
 FOUND = """() => { const { walk } = scalarviz, listed = all => [...all];
     return { loss: walk.told.loss, step: walk.told.step, weight: listed(walk.written["weight before"]),
@@ -61,7 +62,7 @@ def test_a_computed_step_has_the_numbers_of_the_runs_own(name, browse, tmp_path)
     made.run.step(5)
     _, walk = own_walk(made)
     step, weights = walk.opened, len(walk.frame.values)
-    assert (found["step"], said(page, "said")) == (step.step, "")
+    assert (found["step"], said(page, "said")) == (step.step, ZERO)
     assert found["loss"] == pytest.approx(step.loss, rel=1e-4)
     factors = {"product": walk.lighting.forward_factors, "passed on": walk.lighting.backward_factors}
     ours = {"gradient": step.gradient, "change": walk.change, "weight": step.values}

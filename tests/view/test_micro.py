@@ -546,7 +546,7 @@ def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
 def test_a_product_is_true_as_printed(w, x):
     """In the line and on a cube: ``=`` stands only where the printed digits give the number."""
     formula, face = product_formula("w × x", w, x, w * x), product_text(w, x)
-    for line, whole in (("".join(word.text for word in formula.numbers), False), (" ".join(face), True)):
+    for line, whole in (("".join(word.text for word in formula.numbers), False), (" ".join(face[:2]), True)):
         sign = "=" if "=" in line else "≈"
         left, made = line.translate(str.maketrans("−", "-", ",()")).split(sign)
         a, b = (Decimal(part.strip()) for part in left.split("×"))

@@ -66,14 +66,13 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
     rules = Sketch(passing=True)
     sketch, (x, y, width, height), text = Sketch(passing=said.chosen), box, said.caption.text
     rest = width if button is None else button[0] - 12 - x
-    passing = bool(said.caption.numbers) or said.index >= 0
     if height < LOW and not said.formulas and text:
-        caption_lines(sketch, box, theme, text, passing=passing)
+        caption_lines(sketch, box, theme, text, passing=said.passing)
         return sketch, rules
     if not text or height < LOW:
         _line((sketch, rules), box, theme, said)
         return sketch, rules
-    used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=passing)
+    used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=said.passing)
     top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
         _line((sketch, rules), (x, top, rest, y + height - top), theme, said)

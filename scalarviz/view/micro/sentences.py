@@ -57,7 +57,7 @@ class Sentences:
         said = self._line(step, selected, computed, adding)
         caption = self.captions.caption_for(step, said.name, said.index, self._about, adding)
         if step.kind not in ("stage", "statistic"):
-            return replace(said, caption=caption)
+            return replace(said, caption=caption, passing=step.phase != "zero")
         formulas = tuple(_unbound(formula) for formula in said.formulas)  # in another step it may be about another one
         short = None if said.short is None else _unbound(said.short)
         return replace(said, caption=caption, formulas=formulas, short=short, chosen=True)

@@ -78,6 +78,7 @@ class Sentence:
     index: int = -1  # flat index of the weight that it is about; -1 for none
     short: Formula | None = None  # used if no formula has room; for an update: w, its change, the new w
     caption: Caption = field(default_factory=Caption)  # why the number is what it is, in one sentence
+    passing: bool = True  # whether the caption is true of the numbers of one step alone
     chosen: bool = False  # whether it is about one of many numbers, which was chosen by its size
 
     def solved(self, texts: Iterable[str]) -> bool:

@@ -24,7 +24,7 @@ from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Record, short
 from ..micro.light import whose_deltas
-from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView
+from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView, Sentence
 from ..micro.walk import Walk, open_step, sides
 from ..shown.subject import Subject
 from ..workbench import Workbench
@@ -141,7 +141,7 @@ class _Book:
                     rises.append([height, first, *np.round(shares, 4).tolist()])
         plan = _plan(steps, opened, self._subject.stages, self._cubes, self.rows)
         layouts = [self._pool.layout(bench) for bench in self._benches]
-        said = [" ".join(filter(None, (f"{one.sentence.name}:", one.sentence.caption.text))) for one in steps]
+        said = [_said(one.sentence) for one in steps]
         return {"plan": number_in(self.plans, plan), "layouts": layouts, "said": said, "rise": rises, "lists": lists}
 
     @cached_property
@@ -169,6 +169,14 @@ class _Book:
         for spot in self._benches[shape].spots:
             if spot.name in SPOTS:
                 yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]
+
+
+def _said(sentence: Sentence) -> list[str]:
+    """Return what a sentence says in every step with the same plan, and what it says in its own alone."""
+    name, caption = f"{sentence.name}:", sentence.caption.text
+    if sentence.chosen:
+        return ["", f"{name} {caption}".strip()]
+    return [name, caption] if sentence.passing else [f"{name} {caption}".strip(), ""]
 
 
 def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Floats:

@@ -144,7 +144,7 @@ export class OpenedPage extends Page {
     player.quantity = walk.quantityAt(at);
     player.selected = null; // the list marks the weight
     this.paint();
-    part("said").textContent = walk.told.said[at - 1];
+    part("said").textContent = walk.told.said[at - 1].filter(Boolean).join(" ");
     const other = this.walkAt(this.frame, !walk.told.alone);
     this.whoseButton.hidden = other === walk;
     this.whoseButton.textContent = walk.told.alone ? "whole batch" : "one sample";

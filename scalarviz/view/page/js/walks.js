@@ -96,7 +96,7 @@ export class RecordedWalk {
   again(run, frame, { loss, lr, rows, deltas, ...numbers }) {
     const { told, lengths } = this, walk = Object.assign(Object.create(this), { run }), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
     walk.computed = true;
-    walk.told = { ...told, frame, loss, lr, step: run.steps[frame] + 1, said: told.said.map(() => "") };
+    walk.told = { ...told, frame, loss, lr, step: run.steps[frame] + 1, said: told.said.map(([always]) => [always]) };
     walk.take({ ...numbers, rows: Float64Array.from(joined(rows)), deltas: Float64Array.from(joined(deltas)) });
     return walk;
   }
