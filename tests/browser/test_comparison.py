@@ -84,8 +84,8 @@ FILLED = """given => {
     const filled = (records, moment) => records.map(([kind, ...said]) => {
         if (kind === "marks") return marksOf(...said, moment.marks);
         if (kind !== "number") return [kind, ...said];
-        const [x, y, size, own, bold, end, name, index, form, before, within] = said;
-        const text = moment.textOf(name, index, form, before, within, (one) => measure(one, size, Boolean(bold)));
+        const [x, y, size, own, bold, end, name, index, form, before, within, after, more] = said;
+        const text = moment.textOf(name, index, form, before, within, after, more, (one) => measure(one, size, Boolean(bold)));
         return ["text", x, y, text, size, moment.inkOf(own, name, index), bold, end]; });
     const inked = (record) => (record[0] === "text" ? record.with(5, inkOf(look, record[5])) : record);
     player.draw();

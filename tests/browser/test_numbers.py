@@ -91,7 +91,7 @@ MOMENT = """const textsOf = (form, cases, errors = []) => {
         quantity: { name: "weight" } };
     const moment = new Moment(shown, { errors: { weight: errors } }, () => [0, 0, 0]);
     const name = form.startsWith("range") ? k => k : () => "weight";
-    return numbers.map((_, k) => moment.textOf(name(k), k, form, "", 0, () => 0));
+    return numbers.map((_, k) => moment.textOf(name(k), k, form, "", 0, "", [], () => 0));
 };"""
 WHOLE = [0, 1, 7, 999, 1000, 12345, 999999, 1000000, 2**40, 2**53]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit.runs import far
-from scalarviz.view.ink.text import chip_text
+from scalarviz.view.ink.text import chip_text, delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step
 from scalarviz.view.page.lists import SHAPES, PictureLists
@@ -94,6 +94,7 @@ def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp
         bench.update(step.frame, step.headline.removeprefix("paused "))
         words = {one[3] for one in flat(lists) if one[0] == "text"}
         words |= {word.text for formula in step.sentence.formulas for word in formula.numbers}  # some have no room
+        words |= {delta_text(float(x)) for row in step.deltas.values() for x in row}
         words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}
         assert len(texts) > 3
         assert set(texts) <= words, (at, set(texts) - words)

@@ -75,7 +75,7 @@ export class Moment {
   }
 
   /** Return the text of a number between its words; only the first words if it is unknown, or if there is no room. */
-  textOf(name, index, form, [before, after], more, within, wide) {
+  textOf(name, index, form, before, within, after, more, wide) {
     if (form.includes(":")) {
       const others = more.flatMap((one, k) => (k % 2 ? [] : [this.#numberOf(one, more[k + 1], form)[0]]));
       return pieceOf(form, [this.#numberOf(name, index, form)[0], ...others]);

@@ -96,8 +96,8 @@ const PAINTERS = {
   },
   spot() {}, // a place to press
   // a number of the moment
-  number(ink, move, colour, x, y, size, own, bold, end, name, index, form, before, within, after = "", more = []) {
-    const { moment } = ink, text = moment.textOf(name, index, form, [before, after], more, within, (said) => ink.measure(said, size, Boolean(bold)));
+  number(ink, move, colour, x, y, size, own, bold, end, name, index, ...said) {
+    const { moment } = ink, text = moment.textOf(name, index, ...said, (words) => ink.measure(words, size, Boolean(bold)));
     PAINTERS.text(ink, move, colour, x, y, text, size, moment.inkOf(own, name, index, text), bold, end);
   },
   // behind the text before it
