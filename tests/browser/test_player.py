@@ -228,15 +228,14 @@ def cubes_of(pages):
         row = plate.kind == "activation"
         names |= {(plate.name if row else pages.bench.colouring.quantity, element + (0 if row else plate.start)):
                   (k, element) for element in range(plate.size)}  # fmt: skip
-    weights = [(k, element) for k, plate in enumerate(layout.plates) if plate.start >= 0
-               for element in range(plate.size)]  # fmt: skip
-    tops = pages.bench.project(np.concatenate([plate.tops for plate in layout.plates if plate.start >= 0]))
+    weights = {plate.start + element: (k, element) for k, plate in enumerate(layout.plates) if plate.start >= 0
+               for element in range(plate.size)}  # fmt: skip
     found = {}
     for kind, x, y, *said in flat(pages.lists):
         if kind == "number" and said[1] == "cube":
             found[x, y] = names[said[4], said[5]]
-        elif kind == "text" and said[0].startswith("w "):  # a weight whose gradient is unknown
-            found[x, y] = weights[int(np.hypot(*(tops - (x, y - 0.357 * said[1])).T).argmin())]
+        elif kind == "number" and said[4] == "weight":  # whose gradient is unknown
+            found[x, y] = weights[said[5]]
     return found
 
 

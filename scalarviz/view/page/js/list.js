@@ -101,8 +101,8 @@ const PAINTERS = {
     PAINTERS.text(ink, move, colour, x, y, text, size, moment.inkOf(own, name, index, text), bold, end);
   },
   // behind the text before it
-  "next number": (ink, move, colour, gap, ...said) => PAINTERS.number(ink, (at) => at, colour, ink.pen + gap, ...said),
-  "next text": (ink, move, colour, gap, ...said) => PAINTERS.text(ink, (at) => at, colour, ink.pen + gap, ...said),
+  "next number": (ink, move, colour, gap, y, ...said) => PAINTERS.number(ink, (at) => at, colour, ink.pen + gap, move([0, y])[1], ...said),
+  "next text": (ink, move, colour, gap, y, ...said) => PAINTERS.text(ink, (at) => at, colour, ink.pen + gap, move([0, y])[1], ...said),
   swatch(ink, move, colour, x, y, wide, high, name, stroke, border, radius) {
     PAINTERS.rect(ink, move, colour, x, y, wide, high, ink.moment.swatchOf(name), stroke, border, radius);
   },
