@@ -85,7 +85,8 @@ FILLED = """given => {
         if (kind === "marks") return marksOf(...said, moment.marks);
         if (kind !== "number") return [kind, ...said];
         const [x, y, size, own, bold, end, name, index, form, before, within, after, more] = said;
-        const text = moment.textOf(name, index, form, before, within, after, more, (one) => measure(one, size, Boolean(bold)));
+        const wide = (one) => measure(one, size, Boolean(bold));
+        const text = moment.textOf(name, index, form, before, within, after, more, wide);
         return ["text", x, y, text, size, moment.inkOf(own, name, index), bold, end]; });
     const inked = (record) => (record[0] === "text" ? record.with(5, inkOf(look, record[5])) : record);
     player.draw();

@@ -100,6 +100,20 @@ def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp
         assert set(texts) <= words, (at, set(texts) - words)
 
 
+def test_it_opens_while_the_page_trains(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path, steps_inside=[6]), "#frame=99")
+    page.keyboard.press("Space")
+    page.wait_for_function("() => scalarviz.run.computed > 2")
+    page.keyboard.press(".")
+    page.wait_for_function("() => scalarviz.walk", timeout=8000)
+    frame, frames, step = page.evaluate("[scalarviz.frame, scalarviz.run.frames, scalarviz.run.steps.at(-1)]")
+    assert frame == frames - 1
+    assert page.evaluate(FOUND)["step"] == step + 1
+    assert page.evaluate("scalarviz.walk.written['weight before'][4]") == pytest.approx(
+        page.evaluate("scalarviz.run.shown(scalarviz.frame).texels.weight[4]"), rel=1e-6
+    )
+
+
 def test_it_closes_like_any_other_and_nothing_is_changed(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps_inside=[6]), "#frame=99")
     before = trained(page, 5)

@@ -60,12 +60,12 @@ export class OpenedPage extends Page {
     return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
   }
 
-  /** Open the step after a frame that this page computed: with the sample alone, as a stored step shows it. */
-  async compute(frame) {
-    const { model } = this.walks, found = model && (await this.openComputed?.(frame));
+  /** Open the step after the frame that is shown, which this page computed: with the sample alone, as a stored step shows it. */
+  async compute() {
+    const { model } = this.walks, found = model && (await this.openComputed?.());
     if (!found) return this.tell("the step after this one does not open: the page lacks some of its numbers");
-    this.made = model.again(this.run, frame, found);
-    return this.enter(frame, false);
+    this.made = model.again(this.run, found);
+    return this.enter(found.frame, false);
   }
 
   /** Return the step after a frame, of one sample or of the batch. */
@@ -77,7 +77,7 @@ export class OpenedPage extends Page {
   /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk && this.frame >= this.run.frames - this.run.computed) return this.compute(this.frame);
+    if (!this.walk && this.frame >= this.run.frames - this.run.computed) return this.compute();
     if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);

@@ -75,7 +75,7 @@ export class TrainOn {
     this.button.addEventListener("click", () => this.toggle());
     this.changes = new Changes(this);
     page.bar.onLine = run => this.running || this.waiting || page.take(run);
-    page.openComputed = frame => this.open(frame);
+    page.openComputed = () => this.open();
   }
 
   /** The line that the page shows; null: a recorded one. */
@@ -286,14 +286,16 @@ export class TrainOn {
     window.history.replaceState(null, "", "#");
   }
 
-  /** Return the numbers of the step after a computed frame, with the sample alone; null if they are unknown. */
-  async open(frame) {
-    const { line, told } = this;
-    if (!told.trial || !line || this.waiting) return null;
-    this.running = false;
+  /** Return the numbers of the step after the computed frame that is shown, with the sample alone; null if they are unknown. */
+  async open() {
+    const { told, page } = this;
+    if (this.running) this.pause();
+    while (this.waiting) await new Promise(requestAnimationFrame); // for a frame that is still to come
+    const { line } = this, { frame } = page;
+    if (!told.trial || !line) return null;
     const rates = this.ratesAt(line, frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
     const found = await this.reach(line, frame, { open: [wanted ?? rates[0], ...rates.slice(1)] });
-    return found?.opened ?? null;
+    return found ? { frame, ...found.opened } : null;
   }
 
   /** Add a frame that the engine computed to a line, and show it. */

@@ -93,7 +93,7 @@ export class RecordedWalk {
   }
 
   /** Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone. */
-  again(run, frame, { loss, lr, rows, deltas, ...numbers }) {
+  again(run, { frame, loss, lr, rows, deltas, ...numbers }) {
     const { told, lengths } = this, walk = Object.assign(Object.create(this), { run }), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
     walk.computed = true;
     walk.told = { ...told, frame, loss, lr, step: run.steps[frame] + 1, said: told.said.map(([always]) => [always]) };
