@@ -582,7 +582,8 @@ def micro_steps(*, whole_batch: bool) -> list[Record]:
             "samples": told.samples, "name": said.name, "meaning": said.meaning, "weight": said.index,
             "formulas": [[formula.letters, "".join(word.text for word in formula.numbers)]
                          for formula in (*said.formulas, *told.rule)],
-            "faces": _plain(told.cube_texts), "pulses": _plain(told.pulses), "table": _plain(told.table),
+            "faces": _plain({index: face[:2] for index, face in told.cube_texts.items()}),
+            "pulses": _plain(told.pulses), "table": _plain(told.table),
             "loss": _plain(told.loss), "reached": _plain(told.reached), "deltas": _plain(told.deltas),
             "gradient": _plain(np.where(told.frame.computed, told.frame.gradient, np.nan)),
             "values": _plain(told.frame.values),
