@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from ...run.opened import equations
 from ...run.opened.digits import delta_column, descent, neuron, product, sides_of
 from ...run.opened.equations import GAP, PASSED
@@ -48,8 +50,6 @@ def _descent(before: float, lr: float, gradient: float, after: float) -> tuple[s
 
 
 def _squares(loss: float, *numbers: float) -> tuple[str, ...]:
-    import numpy as np
-
     found = equations.loss_of(np.array([numbers[::2]]), np.array(numbers[1::2]), loss)
     return () if found is None else pieces(found[1])
 

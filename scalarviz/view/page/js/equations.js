@@ -21,6 +21,7 @@ function decimalOf(text) {
   return places < 0 ? { digits: digits * 10n ** BigInt(-places), places: 0, coarse: -places } : { digits, places };
 }
 
+const ONE = decimalOf("1");
 const finite = (...all) => all.every(({ digits }) => digits !== null);
 const alike = (one, places) => one.digits * 10n ** BigInt(places - one.places);
 
@@ -220,10 +221,8 @@ function columnOf(delta, y, t, outer, above, below) {
     if (!roundsTo(timesOf(d.value, s.value), shown)) continue;
     const least = d.exact ? 4 : Math.max(4, d.value.places - (d.value.coarse ?? 0));
     for (let k = least; k < least + 4; k++) {
-      const [a, b] = [y, t].map((x) => withDecimals(x, k)), apart = timesOf(plusOf(a.value, timesOf(b.value, decimalOf("1"), -1n)), decimalOf(String(above)));
-      // the difference times `above` over `below` rounds to d: compare both times `below`
-      const wide = { ...d, value: d.value, exact: d.exact };
-      if (roundsOver(apart, below, wide)) return [a.text, b.text, signed(d.text), s.text];
+      const [a, b] = [y, t].map((x) => withDecimals(x, k)), apart = timesOf(plusOf(a.value, timesOf(b.value, ONE, -1n)), decimalOf(String(above)));
+      if (roundsOver(apart, below, d)) return [a.text, b.text, signed(d.text), s.text];
     }
   }
   return [numberText(y, 4), numberText(t, 4), signed(numberText(outer, 4)), numberText(slope, 4)];
