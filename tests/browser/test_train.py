@@ -385,3 +385,25 @@ def test_an_address_repeats_a_line_with_all_its_changes(browse, tmp_path):
     page.evaluate("scalarviz.training.undo()")
     page.evaluate("scalarviz.training.home()")
     assert page.evaluate("location.hash") == ""
+
+
+def test_an_address_may_only_say_that_it_trains(browse, tmp_path):
+    file = written(scene("xor"), tmp_path)
+    page = opened(browse(), file, "#train")
+    page.wait_for_function("() => scalarviz.run.computed > 3")
+    page.keyboard.press("Space")
+    assert not page.evaluate("scalarviz.training.running")
+    page = opened(browse(reduced_motion="reduce"), file, "#train")
+    page.wait_for_timeout(300)
+    assert page.evaluate("scalarviz.run.computed") == 0
+
+
+def test_a_long_repetition_ends_when_somebody_presses_something(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), "#train=9000000")
+    page.wait_for_function("() => document.getElementById('about').textContent.includes('of the 9,000,000')")
+    page.get_by_role("button", name="recording", exact=True).click()
+    page.wait_for_function("() => !scalarviz.training.waiting")
+    assert page.evaluate("scalarviz.run.computed") == 0
+    steps = page.evaluate("scalarviz.training.lines.at(-1).run.steps.at(-1)")
+    page.wait_for_timeout(500)
+    assert page.evaluate("scalarviz.training.lines.at(-1).run.steps.at(-1)") == steps

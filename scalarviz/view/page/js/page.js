@@ -156,6 +156,7 @@ export class Page {
   /** Go to the last step of another run of this recording: a branch. */
   take(run) {
     this.stop();
+    if (this.training) this.training.wish = null; // no longer the line that it computes
     this.run = this.pictures.run = this.card.run = this.table.run = run;
     this.bar.take(run);
     this.go(run.frames - 1);

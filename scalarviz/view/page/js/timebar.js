@@ -6,7 +6,7 @@ import { changedList, paint } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 
 const DIAMOND_RADIUS = 6;
-const LABEL_SIZE = 13, LABEL_ROOM = 110; // of the last step: its size, and pixels before the right end for it alone
+const LABEL_SIZE = 13, LABEL_ROOM = 110, LABEL_APART = 48; // of the last step: its size, and pixels before the right end for it alone
 const RING = 5, RING_REACH = [9, 14]; // radius of a ring, and pixels around its middle, across and down
 
 /** Return the index of the nearest number in a rising list. */
@@ -189,6 +189,7 @@ export class TimeBar {
     const left = run.computed ? run.steps[run.frames - run.computed - 1] ?? -Infinity : Infinity; // where the recording was left
     const known = Math.min(here, left === Infinity ? here : this.placeOfStep(left));
     ink.fit(this.look);
+    this.labelled = -Infinity; // the place of the last label
     for (const [name, since, lists] of bar.layers) {
       const list = lists[Math.max(since.findLastIndex(from => from <= step), 0)], foot = bar.plot[1];
       let move = point => this.placeOf(point);
@@ -206,11 +207,17 @@ export class TimeBar {
     }
   }
 
-  /** Return whether a text stands where computed steps are: the last loss of the recording, the last labels. */
+  /** Return whether a text stands where computed steps are, or too near the one before it: the last loss of the recording, labels. */
   hides([kind, x, y]) {
     const { scale: [, , left, right], rail: [, baseline], size: [wide] } = this.bar;
     if (!["text", "number"].includes(kind) || x < left) return false;
-    return x > right || (y >= baseline - 1 && this.placeOf([x, y])[0] > wide + this.more[0] - LABEL_ROOM);
+    if (x > right) return true;
+    const [place] = this.placeOf([x, y]), label = y >= baseline - 1;
+    if (!label || (place <= wide + this.more[0] - LABEL_ROOM && place >= this.labelled + LABEL_APART)) {
+      if (label) this.labelled = place;
+      return false;
+    }
+    return true;
   }
 
   // Draw what the page computed: the other lines with a ring at their end, then the shown one.

@@ -69,7 +69,7 @@ class Line {
 export class TrainOn {
   constructor(page) {
     this.told = JSON.parse(part("training").textContent);
-    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], stands: null, due: 0, clock: 0, made: 0 });
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0 });
     page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
     this.button.addEventListener("click", () => this.toggle());
@@ -103,6 +103,7 @@ export class TrainOn {
   }
 
   toggle() {
+    this.repeats += 1;
     if (this.running) return this.pause();
     const { page } = this;
     page.stop();
@@ -121,6 +122,7 @@ export class TrainOn {
 
   /** Do some steps, and show the last one. */
   async one(by) {
+    this.repeats += 1;
     this.running = false;
     await this.begin(by, Infinity);
     this.tell();
@@ -133,7 +135,12 @@ export class TrainOn {
     const now = performance.now();
     this.due = Math.min(this.due + (Math.min(now - this.clock, 250) * this.page.speed * this.told.every) / 1000, 1e6);
     this.clock = now;
-    if (this.due >= 1 && !this.waiting) this.begin(Math.floor(this.due));
+    if (this.due >= 1 && !this.waiting) {
+      this.begin(Math.floor(this.due)).catch(error => {
+        this.running = false;
+        refuse(error);
+      });
+    }
     requestAnimationFrame(() => this.tick());
   }
 
@@ -165,6 +172,7 @@ export class TrainOn {
     page.bar.lines = [base, ...this.lines.map(({ run }) => run)];
     if (page.run === line.run) page.go(line.run.frames - 1);
     else page.take(line.run);
+    this.wish = line;
   }
 
   /** Return the rates of a line after a frame. */
@@ -233,6 +241,7 @@ export class TrainOn {
 
   /** Give orders at the end of a line, and show what they made. */
   async ask(line, orders) {
+    this.wish = line;
     const found = await this.reach(line, line.run.frames - 1, { orders });
     if (found) this.take(line, found);
   }
@@ -270,7 +279,8 @@ export class TrainOn {
 
   /** Show the moment before the last change of the line, or the recording; nothing is lost. */
   undo() {
-    const { page, line, base } = this, last = line?.did.findLast(([, , , frames]) => frames <= page.frame);
+    const { page, line } = this, last = line?.did.findLast(([, , , frames]) => frames <= page.frame);
+    this.repeats += 1;
     this.pause();
     if (!line) return;
     if (last) page.go(last[3] - 1);
@@ -279,11 +289,12 @@ export class TrainOn {
 
   /** Show the recording. */
   home() {
+    this.repeats += 1;
     this.running = false;
     this.page.take(this.base);
     this.write();
     part("about").textContent = this.page.origin;
-    window.history.replaceState(null, "", "#");
+    putAddress("#");
   }
 
   /** Return the numbers of the step after the computed frame that is shown, with the sample alone; null if they are unknown. */
@@ -317,8 +328,8 @@ export class TrainOn {
     run.frames += 1;
     run.computed += 1;
     const before = page.frame;
-    if (page.run !== run || before >= run.frames - 2) this.show(line);
-    else this.page.bar.take(run);
+    if (this.wish === line && (page.run !== run || before >= run.frames - 2)) this.show(line);
+    else page.bar.show(before, page.look);
     this.write();
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) return;
     this.pause();
@@ -368,21 +379,26 @@ export class TrainOn {
     const start = first || place < base.frames - 1 ? `&${name}=${number}` : "";
     const changes = did.length ? `&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}` : "";
     const text = `#train=${run.steps[run.frames - 1]}${start}${changes}`;
-    if (text.length < MOST_LETTERS) window.history.replaceState(null, "", text);
+    if (text.length < MOST_LETTERS) putAddress(text);
   }
 
-  /** Begin to do again what an address says; false: it says nothing of training. */
+  /** Do again what an address says, or begin to train (`#train`); false: it says nothing of training. */
   follow(wanted) {
+    this.repeats += 1; // what another address says ends
     const until = Math.round(Number(wanted.get("train")));
+    if (wanted.get("train") === "" && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      if (!this.running) this.toggle();
+      return true;
+    }
     if (!Number.isSafeInteger(until) || until < 1) return false;
     const whole = name => (/^\d{1,15}$/.test(wanted.get(name) ?? "") ? Number(wanted.get(name)) : null);
     const equal = Number(wanted.get("equal") || NaN), seed = this.told.laws.length ? whole("seed") : null;
-    this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, wanted.get("did") ?? "");
+    this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
     return true;
   }
 
   async repeat(until, from, first, did) {
-    const { page, base } = this;
+    const { page, base, repeats } = this;
     if (page.run !== base) page.take(base);
     if (first) await this.restart(first);
     else page.go(from === null ? base.frames - 1 : Math.max(base.steps.findLastIndex(step => step <= from), 0));
@@ -392,12 +408,16 @@ export class TrainOn {
       const wanted = Math.min(Number(step), until), now = () => page.run.steps[page.frame], each = Math.ceil((wanted - now()) / FRAMES_REPEATED);
       while (now() < wanted) {
         const before = now();
+        part("about").textContent = `step ${countText(before)} of the ${countText(until)} that the address asks for`;
         await this.begin(Math.min(each, wanted - before), Infinity);
+        if (repeats !== this.repeats) return;
         if (now() <= before || !Number.isFinite(page.run.trained.at(-1))) return; // somebody else asks, or it diverged
       }
       if (what === "lr") this.changes.type(value);
       else if (what) await this.change(what, Number(value));
+      if (repeats !== this.repeats) return;
     }
+    part("about").textContent = page.origin;
     this.tell();
   }
 }
@@ -440,6 +460,15 @@ pageExtras.push(page => {
     return refuse(error);
   }
 });
+
+// Set the end of the address; some frames have none.
+function putAddress(text) {
+  try {
+    window.history.replaceState(null, "", text);
+  } catch {
+    return;
+  }
+}
 
 // Say why there is no training; the page plays.
 function refuse(error) {
