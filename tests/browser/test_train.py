@@ -345,6 +345,7 @@ def test_freezing_the_batch_and_gradients_that_stay_are_pythons(kept, browse, tm
     assert found["update"][4] == 0.0
     page.get_by_role("button", name="undo").click()
     assert page.evaluate("scalarviz.frame") == (6 if kept else 5)
+    assert page.evaluate("location.hash") == ("#train=7&did=f4:1@7,batch:32@7" if kept else "#train=7&did=f4:1@7")
 
 
 def test_equal_weights_stay_equal(browse, tmp_path):
@@ -400,10 +401,48 @@ def test_an_address_may_only_say_that_it_trains(browse, tmp_path):
 
 def test_a_long_repetition_ends_when_somebody_presses_something(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), "#train=9000000")
-    page.wait_for_function("() => document.getElementById('about').textContent.includes('of the 9,000,000')")
+    page.wait_for_function("() => document.getElementById('about').textContent.includes('to step 9,000,000, as')")
     page.get_by_role("button", name="recording", exact=True).click()
     page.wait_for_function("() => !scalarviz.training.waiting")
     assert page.evaluate("scalarviz.run.computed") == 0
     steps = page.evaluate("scalarviz.training.lines.at(-1).run.steps.at(-1)")
     page.wait_for_timeout(500)
     assert page.evaluate("scalarviz.training.lines.at(-1).run.steps.at(-1)") == steps
+
+
+def test_undo_shows_the_panels_of_its_moment(browse, tmp_path):
+    """There are two frames of one step: before the change, and after it."""
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
+    shown = "() => JSON.stringify(scalarviz.pictures.listOf('pictures', scalarviz.frame, scalarviz.theme))"
+    stepped(page, 5)
+    before = page.evaluate(shown)
+    page.evaluate("scalarviz.training.change(4, -9)")
+    page.wait_for_function(GROWN, arg=7)
+    assert page.evaluate(shown) != before
+    stepped(page, 3)
+    page.keyboard.press("Control+z")
+    assert page.evaluate("[scalarviz.run.steps[scalarviz.frame], location.hash]") == [12, "#train=12"]
+    assert page.evaluate(shown) == before
+    page.get_by_role("button", name="change").click()
+    page.get_by_role("button", name="undo").click()  # to where the line begins
+    assert page.evaluate("[scalarviz.frame, location.hash]") == [4, "#step=7"]
+
+
+def test_any_recorded_step_opens_as_the_engine_computes_it(browse, tmp_path):
+    made = scene("rgb")
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=8, steps_inside=[3]), "#frame=5")
+    page.keyboard.press(".")
+    page.wait_for_function("() => scalarviz.walk")
+    with sv.load_recording(tmp_path / "run.svz") as record:
+        wanted = record.open(9)
+    assert page.evaluate("scalarviz.walk.told.step") == wanted.step
+    assert far(page.evaluate("[...scalarviz.walk.written['weight before']]"), wanted.values) < 1e-6
+    assert page.evaluate("[scalarviz.run.computed, scalarviz.training.lines.length]") == [0, 0]
+
+
+def test_a_step_that_moves_no_weight_says_so(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
+    page.evaluate("(async () => { for (let k = 0; k < 9; k++) await scalarviz.training.change(k, -900); })()")
+    page.wait_for_function(GROWN, arg=14)
+    stepped(page)
+    assert "moved no weight" in said(page, "about")

@@ -125,6 +125,6 @@ def test_it_closes_like_any_other_and_nothing_is_changed(browse, tmp_path):
     page.wait_for_function("() => scalarviz.walk", timeout=8000)
     assert page.evaluate(FOUND) == before
     page.keyboard.press("Escape")
-    page.evaluate("scalarviz.go(0)")
+    page.evaluate("scalarviz.go(scalarviz.held[0])")
     page.keyboard.press(".")
     assert page.evaluate("scalarviz.walk.computed ?? false") is False

@@ -140,7 +140,8 @@ def test_every_text_can_be_read_and_is_true(view):
             if equals and of is not None and to is not None and abs(of - to) > 0.5001 * printed_digit(right):
                 wrong.append(f"{size}: {line!r} is {of}")
         frame, shows = view.bench._frame, view.bench.colouring
-        for text in (text for text in texts if text.bound is not None):
+        # texts of the moment alone name no number; pieces of equations have a law of their own
+        for text in (text for text in texts if text.bound is not None and text.bound.name and not text.bound.more):
             here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
             here |= {name: [most] for name, most in shows.extents().items()}
             state = state_of(view.bench.subject, frame, "", shows.shows)

@@ -24,8 +24,8 @@ from .document import layout_of
 PARTS = ("still", "beside", "time", "cubes", "numbers", "over")
 """Lists of a picture, lowest first, split by what changes together; `js/picture.js` has the same."""
 
-LONG_STEP, LONG_RATE = 999_999, 0.00125
-"""Step and rate of a computed frame's picture, which leave room for their digits."""
+LONG_STEP, LONG_LOSS, LONG_RATE = 999_999, 0.00088, 0.00125
+"""Step, loss and rate of a computed frame's picture, which leave room for their digits."""
 
 BESIDE = "beside"
 """Part of a picture that does not depend on the quantity, and a record in whose place it stands."""
@@ -192,18 +192,14 @@ class FrameLists:
     def add_coming(self, frame: Frame, words: str, standing: Collection[str]) -> None:
         """Write the picture of frames that a browser computes: a recorded one without what is true of it alone.
 
-        Panels that are `standing` do not follow, which their words say.
+        Panels that are `standing` do not follow, which their words say, also in steps that the browser opens.
         """
         self._standing = {f"{name} at step ": f"{name} recorded at step " for name in standing}
         for bench in (one for some in self._benches for one in some):
             bench.captioned = bench.strip.clips = False
-        self.add_frame(replace(frame, step=LONG_STEP, lr=LONG_RATE, next_lr=None), words)
+        self.add_frame(replace(frame, step=LONG_STEP, loss=LONG_LOSS, lr=LONG_RATE, next_lr=None), words)
 
     def _add(self, series: object, records: list[Record]) -> None:
-        if self._standing:
-            records = [
-                [self._standing.get(part, part) if isinstance(part, str) else part for part in one] for one in records
-            ]
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)
         self._found.append(change)
 
@@ -218,5 +214,6 @@ class FrameLists:
 
         The shapes are numbers of layouts.
         """
+        shapes = [self._pool.layout(some[0]) for some in self._benches]
         return {"quantities": self._quantities, "choices": self._choices, "lists": self._found,
-                "shapes": [self._pool.layout(some[0]) for some in self._benches]}  # fmt: skip
+                "standing": self._standing, "shapes": shapes}  # fmt: skip

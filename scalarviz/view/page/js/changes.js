@@ -24,7 +24,10 @@ export class Changes {
     const { told, page } = training, number = { type: "number", step: "any" }, card = part("card").querySelector(".words");
     this.lr = fieldIn(part("speed"), "lr ", "the learning rate of the coming steps", { ...number, min: "0" });
     this.lr.addEventListener("input", () => (this.typed = true));
-    this.lr.addEventListener("change", () => this.lr.blur()); // keys are the page's again
+    this.lr.addEventListener("change", () => {
+      if (this.lr.valueAsNumber < 0) this.lr.value = "0"; // no rate is less
+      this.lr.blur(); // keys are the page's again
+    });
     this.value = fieldIn(card, "set to ", "give this weight another value", number);
     this.value.addEventListener("change", () => {
       if (this.value.value !== "") training.change(page.card.texel, Number(this.value.value));
@@ -85,7 +88,7 @@ export class Changes {
   write(line, frame) {
     const { training } = this, { told, page, base } = training, { texel } = page.card;
     const at = name => line?.valueAt(name, frame), set = (field, value) => document.activeElement !== field && (field.value = String(value));
-    if (!this.typed) set(this.lr, line ? training.ratesAt(line, frame)[0] : page.run === base ? training.recordedRates(frame)[0] : told.rates[0]);
+    if (!this.typed) set(this.lr, line ? line.ratesAt(frame)[0] : page.run === base ? training.recording.ratesAt(frame)[0] : told.rates[0]);
     set(this.batch, at("batch") ?? told.settings.batch);
     for (const [name, field] of this.switches) field.checked = at(name) > 0;
     const key = told.keys.findLast(one => one.frame <= (line ? line.place : frame)) ?? told.keys[0];

@@ -18,8 +18,8 @@ export function splicedList(before, steps, count) {
 const PASSING = "passing";
 
 export class PageLists {
-  constructor({ quantities, choices, lists, shapes, layouts, records }) {
-    Object.assign(this, { quantities, choices, records, layouts, shapes: shapes.map((number) => layouts[number]) });
+  constructor({ quantities, choices, lists, shapes, layouts, records, standing = {} }) {
+    Object.assign(this, { quantities, choices, records, layouts, standing: new Map(Object.entries(standing)), shapes: shapes.map((number) => layouts[number]) });
     this.passing = new Set([...records.keys()].filter((k) => records[k][0] === PASSING)); // true of one moment alone
     for (const k of this.passing) records[k].shift();
     this.count = { next: 0 }; // of the records so far
@@ -29,6 +29,11 @@ export class PageLists {
       const series = this.series[k % this.series.length];
       series.push(splicedList(series.at(-1) ?? [], changes, this.count));
     });
+  }
+
+  /** Return a list of a computed step: panels that no computed step paints say so. */
+  standingIn(records) {
+    return records.map(record => (record.some(part => this.standing.has(part)) ? record.map(part => this.standing.get(part) ?? part) : record));
   }
 
   /** Return the list of a frame for the lying picture (0) or the standing one (1); a panel may offer a choice. */

@@ -60,9 +60,10 @@ export class OpenedPage extends Page {
     return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
   }
 
-  /** Open the step after the frame that is shown, which this page computed: with the sample alone, as a stored step shows it. */
+  /** Open the step after the frame that is shown, which this page computes: with the sample alone, as a stored step shows it. */
   async compute() {
     const { model } = this.walks, found = model && (await this.openComputed?.());
+    if (!found && this.held.length) return this.enter(nearestOf(this.held, this.frame), false);
     if (!found) return this.tell("the step after this one does not open: the page lacks some of its numbers");
     this.made = model.again(this.run, found);
     return this.enter(found.frame, false);
@@ -70,14 +71,14 @@ export class OpenedPage extends Page {
 
   /** Return the step after a frame, of one sample or of the batch. */
   walkAt(frame, alone) {
-    if (frame >= this.run.frames - this.run.computed) return this.made;
+    if (this.made?.run === this.run && this.made.told.frame === frame) return this.made;
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
   /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk && this.frame >= this.run.frames - this.run.computed) return this.compute();
+    if (!this.walk && this.openComputed && !this.held.includes(this.frame) && this.walks.model) return this.compute();
     if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);
@@ -101,7 +102,7 @@ export class OpenedPage extends Page {
     this.alone = !(this.walk?.told.alone ?? this.alone);
     if (!this.walk) return;
     const walk = this.walkAt(this.frame, this.alone);
-    const remark = walk.told.alone === this.alone ? "" : "the other view of this step was not stored";
+    const remark = walk.told.alone === this.alone ? "" : walk.computed ? "a step that this page computed opens for one sample" : "the other view of this step was not stored";
     Object.assign(this, { walk, at: Math.min(this.at, walk.count) });
     this.lay();
     this.reach(this.at);

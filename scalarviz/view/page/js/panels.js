@@ -65,9 +65,9 @@ export class PanelPictures {
 
   // Return the lists of a panel in a theme, their steps, and the place of the frame's list.
   #at(one, frame, theme) {
-    const { run } = this, own = frame >= run.frames - run.computed && run.films.get(one.name), { looks, steps } = own || one;
-    const known = own ? run.steps[frame] : Math.min(run.steps[frame], run.until); // later ones are of another branch
-    return { steps, lists: looks[Number(theme !== run.document.theme)], place: Math.max(steps.findLastIndex(step => step <= known), 0) };
+    const { run } = this, film = run.films.get(one.name), painted = film?.frames.findLastIndex(at => at <= frame) ?? -1;
+    const { looks, steps } = painted < 0 ? one : film, known = Math.min(run.steps[frame], run.until); // later ones are of another branch
+    return { steps, lists: looks[Number(theme !== run.document.theme)], place: painted < 0 ? Math.max(steps.findLastIndex(step => step <= known), 0) : painted };
   }
 
   /** Return the step of a panel's list at a frame. */

@@ -100,7 +100,8 @@ export class RecordedRun {
   /** Return the display list of a frame. */
   listAt(frame, quantity, shape, choice) {
     const computed = frame >= this.frames - this.computed; // the last list is that of a frame which the page computed
-    return this.lists.at(computed ? -1 : (this.head.places?.[frame] ?? frame), quantity, shape, choice);
+    if (computed) return this.lists.standingIn(this.lists.at(-1, quantity, shape, choice));
+    return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
   }
 
   /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */

@@ -6,7 +6,7 @@ import { changedList, paint } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 
 const DIAMOND_RADIUS = 6;
-const LABEL_SIZE = 13, LABEL_ROOM = 110, LABEL_APART = 48; // of the last step: its size, and pixels before the right end for it alone
+const LABEL_SIZE = 13, LABEL_ROOM = 110, LABEL_APART = 48, HALF_LABEL = 4; // of the last step: its size, and pixels before the right end for it alone
 const RING = 5, RING_REACH = [9, 14]; // radius of a ring, and pixels around its middle, across and down
 
 /** Return the index of the nearest number in a rising list. */
@@ -86,9 +86,9 @@ export class TimeBar {
     const { scale: [first, last, left, right, knee], plot } = this.bar, [across, down] = this.more, losses = this.ends.slice(2);
     if (!this.pressed) return [stretched(x, left, right, across), stretched(y, ...plot, down)];
     const part = (x - left) / (right - left), span = last - first, step = first + (knee ? knee * Math.expm1(part * Math.log1p(span / knee)) : part * span);
-    const [low, high, log] = this.bar.losses ?? [], up = (plot[1] - y) / (plot[1] - plot[0]), inside = low !== undefined && up > 0 && up <= 1; // an area ends at 0
+    const below = x < left ? HALF_LABEL : 0, [low, high, log] = this.bar.losses ?? [], up = (plot[1] - y + below) / (plot[1] - plot[0]), inside = low !== undefined && up > 0 && up <= 1; // an area ends at 0
     const loss = log ? low * (high / low) ** up : low + up * (high - low);
-    return [x < left || x > right ? x + across * (x > right) : this.placeOfStep(step), inside ? this.placeOfLoss(loss, losses) : stretched(y, ...plot, down)];
+    return [x < left || x > right ? x + across * (x > right) : this.placeOfStep(step), inside ? this.placeOfLoss(loss, losses) + below : stretched(y, ...plot, down)];
   }
 
   placeOfStep(step) {
@@ -189,7 +189,7 @@ export class TimeBar {
     const left = run.computed ? run.steps[run.frames - run.computed - 1] ?? -Infinity : Infinity; // where the recording was left
     const known = Math.min(here, left === Infinity ? here : this.placeOfStep(left));
     ink.fit(this.look);
-    this.labelled = -Infinity; // the place of the last label
+    this.labelled = this.risen = -Infinity; // the places of the last label below, and of the last one aside
     for (const [name, since, lists] of bar.layers) {
       const list = lists[Math.max(since.findLastIndex(from => from <= step), 0)], foot = bar.plot[1];
       let move = point => this.placeOf(point);
@@ -210,8 +210,13 @@ export class TimeBar {
   /** Return whether a text stands where computed steps are, or too near the one before it: the last loss of the recording, labels. */
   hides([kind, x, y]) {
     const { scale: [, , left, right], rail: [, baseline], size: [wide] } = this.bar;
-    if (!["text", "number"].includes(kind) || x < left) return false;
+    if (!["text", "number"].includes(kind)) return false;
     if (x > right) return true;
+    if (x < left) {
+      const [, down] = this.placeOf([x, y]), hidden = Math.abs(down - this.risen) < LABEL_SIZE;
+      if (!hidden) this.risen = down;
+      return hidden;
+    }
     const [place] = this.placeOf([x, y]), label = y >= baseline - 1;
     if (!label || (place <= wide + this.more[0] - LABEL_ROOM && place >= this.labelled + LABEL_APART)) {
       if (label) this.labelled = place;

@@ -127,8 +127,8 @@ export class RecordedWalk {
 
   /** Return the display list of a micro-step, for the lying picture (0) or the standing one (1). */
   listAt(at, shape) {
-    const list = this.lists[(at - 1) * this.shapes + shape], { passing } = this.run.lists;
-    return (this.computed ? list.filter(number => !passing.has(number)) : list).map(number => this.records[number]);
+    const list = this.lists[(at - 1) * this.shapes + shape], { lists } = this.run, found = some => some.map(number => this.records[number]);
+    return this.computed ? lists.standingIn(found(list.filter(number => !lists.passing.has(number)))) : found(list);
   }
 
   /** Return a part of what a micro-step lights, as bytes: of the weights, or of all rows. */

@@ -1,0 +1,41 @@
+// The engine of a page that trains: its parts, and a worker that answers questions.
+
+import { part } from "./page.js";
+import { bytesOf, inflated, unpackArray } from "./unpack.js";
+
+/** Read the parts of a page for the engine. */
+export async function readTraining(told) {
+  const Real = told.dtype === "float64" ? Float64Array : Float32Array;
+  const [start, columns] = await Promise.all(["start", "samples"].map(id => unpackArray(JSON.parse(part(id).textContent), Real)));
+  const { numbers: wide, features, samples: many } = told.settings, given = wide - features, data = new Real(many * wide);
+  for (let k = 0; k < given; k++) for (let s = 0; s < many; s++) data[s * wide + k] = columns[k * many + s];
+  const count = told.keys[0].trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
+  const each = arrays.length / told.keys.length, bytes = flags => Uint8Array.from(flags);
+  const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
+  const { settings, probe, view, trial, laws, whole } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
+  const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
+  const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output }) => ({ output, inputs: (await unpackArray(inputs, Float64Array)).map(one => one / unit) })));
+  return {
+    settings, keys, laws, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
+    probe, view, trial, whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
+  };
+}
+
+/** Return a function that asks the engine and promises its answer: in a worker, or in this thread where workers are forbidden. */
+export async function engineOf() {
+  const text = new TextDecoder().decode(await inflated(bytesOf(part("engine").textContent)));
+  try {
+    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    const ask = asked => new Promise((resolve, reject) => {
+      Object.assign(worker, { onmessage: ({ data }) => resolve(data), onerror: reject });
+      worker.postMessage(asked);
+    });
+    await ask({});
+    return { ask, beside: true };
+  } catch {
+    const script = document.createElement("script");
+    script.textContent = text;
+    document.body.append(script);
+    return { ask: asked => new Promise(resolve => setTimeout(() => resolve(globalThis.trainingOfPage(asked)))), beside: false };
+  }
+}

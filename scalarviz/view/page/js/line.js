@@ -1,0 +1,125 @@
+// What a page computed: a line of the run, which leaves the recording at one of its frames, and how the engine gets to
+// each of its own.
+
+import { rowOf } from "./unpack.js";
+
+const MOST_COMPUTED = 2000; // frames of a line; then every second one goes
+
+/** The recording as training sees it: its run, and what Python told of the training. */
+export class Recording {
+  constructor(base, told) {
+    Object.assign(this, { base, told });
+  }
+
+  /** Return the rates with which it goes on after one of its frames. */
+  ratesAt(place) {
+    const { base, told: { past, keys, rates } } = this;
+    let ahead = base.steps[place] - keys[0].steps;
+    for (const [many, own] of past) if ((ahead -= many) < 0) return own;
+    return rates;
+  }
+}
+
+/** What the page computed: where it leaves the recording, and what was changed since then. */
+export class Line {
+  /** `place` is a frame of the recording; `first` are other first weights, `{ seed }` or `{ equal }`, or null. */
+  constructor(recording, run, place, first = null, did = []) {
+    Object.assign(this, { recording, run, place, first, did }); // changes: what, step, value, and the number of frames until then
+  }
+
+  /** Return the last value of what was changed, up to a frame. */
+  valueAt(name, frame, usual) {
+    return this.did.findLast(([what, , , frames]) => what === name && frames <= frame)?.[2] ?? usual;
+  }
+
+  /** Return its rates after a frame. */
+  ratesAt(frame) {
+    const { recording, place } = this, { groups } = recording.told, [first, ...others] = recording.ratesAt(place);
+    const rate = this.valueAt("lr", frame, first);
+    return [rate, ...others.map((one, k) => (k < groups - 1 && first ? one * (rate / first) : one))];
+  }
+
+  /** Return the orders that bring the engine to one of its frames, from the recording on. */
+  ordersTo(frame) {
+    const { run, place, first, recording: { base, told: { keys, past } } } = this;
+    const key = first ? 0 : keys.findLastIndex(one => one.frame <= place), orders = [["stand", key, first]];
+    let step = keys[key].steps, from = keys[0].steps;
+    for (const [many, rates] of first ? [] : past) {
+      const count = Math.min(from + many, base.steps[place]) - step;
+      from += many;
+      if (count > 0) orders.push(["run", count, rates]) && (step += count);
+    }
+    const { weight, gradient } = base.tables, { length } = keys[0].trained;
+    if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
+    let frames = 0;
+    for (const [what, at, value, until] of this.did) {
+      if (until > frame) break;
+      if (at > step) orders.push(["run", at - step, this.ratesAt(frames)]) && (step = at);
+      if (what !== "lr") orders.push(["change", what, value]);
+      frames = until;
+    }
+    const end = run.frames ? run.steps[frame] : step;
+    if (end > step) orders.push(["run", end - step, this.ratesAt(frame)]);
+    return orders;
+  }
+
+  /** Return the line that goes on from one of the frames of a run: the recording, or what `line` computed. */
+  static from(recording, run, frame, line) {
+    const { base } = recording, recorded = run.frames - run.computed, computed = Math.max(0, frame + 1 - recorded), own = computed > 0 ? line : null;
+    const places = [...Array(frame + 1).keys()], kept = places.slice(0, recorded).map(place => base.head.places?.[place] ?? place);
+    const taken = run.taken(places, { places: kept, until: own ? run.until : run.steps[frame] });
+    Object.assign(taken, { computed, trained: run.trained.slice(0, computed), films: new Map(own ? run.films : []) });
+    return new Line(recording, taken, own ? own.place : frame, own?.first, own?.did.filter(([, , , frames]) => frames <= frame));
+  }
+
+  /** Add a frame that the engine computed. */
+  add({ step, trained, loss, weight, gradient, update, rows }) {
+    const { run, recording: { told } } = this, found = Object.create(null);
+    let at = 0;
+    for (const [name, size] of told.rows) found[name] = rows.subarray(at, (at += size));
+    found.input = Float32Array.from(told.probe.slice(0, told.inputs));
+    const table = { weight, gradient, update };
+    for (const [name, one] of Object.entries(run.tables)) append(one, run.frames, row => row.set(table[name].subarray(0, Math.min(row.length, table[name].length))));
+    const texels = run.tables.weight.numbers.subarray(run.frames * run.tables.weight.columns);
+    for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
+    if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
+    const [lr] = this.ratesAt(run.frames);
+    for (const [name, number] of Object.entries({ steps: step, loss, lr, sample: found[""]?.[0] ?? NaN })) run[name].push(number);
+    run.trained.push(trained ?? NaN);
+    run.frames += 1;
+    run.computed += 1;
+  }
+
+  /** Forget every second computed frame but those at changes, if there are too many. */
+  thin() {
+    const { run, did } = this;
+    if (run.computed < MOST_COMPUTED) return;
+    const recorded = run.frames - run.computed, kept = [], changed = new Set(did.flatMap(([, , , frames]) => [frames - 1, frames])), moved = new Map();
+    for (let k = recorded; k < run.frames; k++) {
+      if ((k - recorded) % 2 || changed.has(k)) moved.set(k, recorded + kept.push(k) - 1);
+    }
+    for (const table of [...Object.values(run.tables), run.beside].filter(Boolean)) kept.forEach((k, place) => {
+      table.numbers.copyWithin((recorded + place) * table.columns, k * table.columns, (k + 1) * table.columns);
+    });
+    for (const name of ["steps", "loss", "lr", "sample"]) run[name] = [...run[name].slice(0, recorded), ...kept.map(k => run[name][k])];
+    run.trained = kept.map(k => run.trained[k - recorded]);
+    run.frames = recorded + kept.length;
+    run.computed = kept.length;
+    for (const film of run.films.values()) film.frames = film.frames.map(frame => moved.get(frame) ?? moved.get(frame + 1) ?? frame);
+    for (const change of did) change[3] = moved.get(change[3]) ?? moved.get(change[3] - 1) + 1;
+  }
+}
+
+// Add a row to a table, which grows.
+function append(table, frame, fill) {
+  const from = frame * table.columns, end = from + table.columns;
+  if (table.numbers.length < end) {
+    const more = new Float32Array(2 * end);
+    more.set(table.numbers);
+    table.numbers = more;
+  }
+  const row = table.numbers.subarray(from, end);
+  row.fill(0);
+  fill(row);
+  table.frames = frame + 1;
+}
