@@ -446,3 +446,25 @@ def test_a_step_that_moves_no_weight_says_so(browse, tmp_path):
     page.wait_for_function(GROWN, arg=14)
     stepped(page)
     assert "moved no weight" in said(page, "about")
+
+
+def test_the_bar_with_a_line_has_its_flag_and_labels_that_do_not_meet(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps=30), "#frame=5")
+    page.evaluate("scalarviz.training.changes.type('20')")
+    page.evaluate("scalarviz.training.one(200)")
+    waited(page, 208)
+    drawn = page.evaluate("""() => {
+        const all = CanvasRenderingContext2D.prototype, own = all.fillText, found = [];
+        all.fillText = function (text, x, y) {
+            const { a, d, e, f } = this.getTransform(), { width } = this.measureText(text);
+            const left = { left: x, start: x, center: x - width / 2, end: x - width, right: x - width }[this.textAlign];
+            found.push([text, a * left + e, d * y + f, a * width]);
+        };
+        scalarviz.bar.draw();
+        all.fillText = own;
+        return found;
+    }""")
+    assert "208" in [text for text, *_ in drawn]
+    for k, (text, x, y, wide) in enumerate(drawn):
+        for other, there, down, across in drawn[:k]:
+            assert abs(y - down) > 8 or x > there + across or there > x + wide, (text, other)

@@ -202,7 +202,7 @@ export class TimeBar {
       const part = { before: [0, known], after: [known, wide] }[name] ?? [0, wide];
       ink.within(part[0], 0, part[1] - part[0], high, () => {
         ink.moment = { textOf: () => countText(step), inkOf: colour => colour }; // the only number is the step
-        for (const record of list) if (!this.pressed || !this.hides(record)) paint(ink, record, move);
+        for (const record of list) if (!this.pressed || ["cursor", "flag"].includes(name) || !this.hides(record)) paint(ink, record, move);
       });
     }
   }
