@@ -418,7 +418,7 @@ def test_the_line_has_numbers_in_a_column_at_each_gradient_and_each_update(step)
     for at, now in enumerate(walk.steps, start=1):
         if now.phase in ("gradients", "update") and now.kind != "statistic":
             told = walk.micro_step_at(at).sentence
-            written = words([sentence((0.0, 0.0, COLUMN, SENTENCE), step.bench.theme, told)])
+            written = words(sentence((0.0, 0.0, COLUMN, SENTENCE), step.bench.theme, told))
             count = next(k for k in range(len(written) + 1) if " ".join(written[:k]) == told.caption.text)
             name, *numbers = written[count:]
             numbers = [name, *numbers] if not told.name.endswith(name.lstrip("\N{HORIZONTAL ELLIPSIS}")) else numbers
@@ -959,7 +959,7 @@ def test_the_legend_reaches_what_is_lit_and_deltas_have_the_hue_of_their_sign(st
         told, bench = step.stand(at), step.bench
         lit = np.abs(np.asarray(bench.colouring.flat)[~bench.colouring.missing(told.frame)])
         assert lit.max(initial=0.0) <= bench.colouring.range.high * (1 + 1e-9)
-        drawn = sentence((0.0, 0.0, 2000.0, SENTENCE), theme, told.sentence).texts
+        drawn = sentence((0.0, 0.0, 2000.0, SENTENCE), theme, told.sentence)[0].texts
         every = [word for formula in told.sentence.formulas for word in formula.numbers]
         plain = {word.text for word in every if word.tone != "violet"}
         for word in (word for word in every if word.tone == "violet" and word.text not in plain):

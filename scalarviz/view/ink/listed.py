@@ -144,9 +144,8 @@ class Listed:
     def text(self, text: TextItem) -> Record:
         """Return the record of a text, or of the number that it shows."""
         colour, place, bound = self.colour(text.colour) or "", short((text.x, text.y)), text.bound
-        behind = self._bound and text.gap == text.gap
-        if behind:
-            place[:1] = short(text.gap)
+        if behind := self._bound and text.gap is not None:
+            place[:1] = short(text.gap or 0.0)
         if self._bound and bound is not None and bound.name:
             colour = CUBE if colour.startswith("on ") else SIGN if colour in SIGNS else colour
         look = [text.size, colour, int(text.bold), text.anchor]

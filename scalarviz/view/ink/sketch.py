@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import ceil, inf, nan
+from math import ceil, inf
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -278,7 +278,7 @@ class TextItem:
     bold: bool = False
     anchor: Anchor = "left"
     bound: Bound | None = None
-    gap: float = nan  # pixels behind the end of the text before it; NaN: it stands by itself
+    gap: float | None = None  # pixels behind the end of the text before it; None: it stands by itself
 
     @property
     def width(self) -> float:
@@ -493,7 +493,7 @@ class Sketch:
 
     def text(
         self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False,
-        anchor: Anchor = "left", bound: Bound | None = None, gap: float = nan,
+        anchor: Anchor = "left", bound: Bound | None = None, gap: float | None = None,
     ) -> None:  # fmt: skip
         """Add a text with its baseline at `y`; `bound` says which number of the moment it shows.
 
@@ -504,7 +504,7 @@ class Sketch:
 
     def number(
         self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,
-        anchor: Anchor = "middle", gap: float = nan,
+        anchor: Anchor = "middle", gap: float | None = None,
     ) -> None:  # fmt: skip
         """Add a number of the moment; `bound` says which number it is, and how it is written."""
         text = bound.text(float(value))

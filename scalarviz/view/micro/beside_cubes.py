@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -197,7 +196,7 @@ def _formulas(
     (sketch, rules), (x, y) = sketches, at
     colours = {"plain": theme.text1, "dim": theme.text2}
     for place, formula in enumerate(formulas):
-        gap = math.nan
+        gap = None
         if place:
             rules.line((x + _RULE, y - size), (x + _RULE, y + 5), theme.border, 1.0)
             x += 2 * _RULE + 2

@@ -130,6 +130,7 @@ _IN_SKETCHES: dict[str, Rule] = {
     "anchor": (listing(get_args(Anchor)), lambda found: found in get_args(Anchor)),
     "size": ("above 0", lambda found: _is_finite(found) and found > 0),
     "pixels": ("uint8 (H, W, 3)", lambda found: found.dtype == np.uint8 and found.shape[2:] == (3,) and found.size > 0),
+    "gap": ("finite, or None", lambda found: found is None or _is_finite(found)),
     **dict.fromkeys(("colour", "fill", "stroke"), ("#rrggbb, or numbers", lambda f: f is None or _is_colour(f))),
     **dict.fromkeys(("width", "height", "radius", "border", "diameter"), _LEAST),
     **dict.fromkeys(("name", "value", "words", "tip", "bound", "linear", "round_ends", "rings"), ("", lambda _: True)),

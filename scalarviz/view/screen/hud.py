@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -93,7 +92,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     parts = state.parts
     rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no second line and comes first
     needs = [measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, _, _ in large]
-    gap, apart = math.nan, math.nan  # in an opened step, which a page shows with other numbers, each follows the last
+    gap, apart = None, None  # in an opened step, which a page shows with other numbers, each follows the last
     for number, (word, value, when, fresh) in enumerate(large, start=1):
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > limit:
@@ -145,7 +144,9 @@ def _in_step(words: str, step: int) -> Bound | None:
     return Bound(STEP, form="count", before=before + inside, after=after.removeprefix(f"{step:,}")) if known else None
 
 
-def _part(sketch: Sketch, x: float, baseline: float, state: HudState, words: str, theme: Theme, gap: float) -> None:
+def _part(
+    sketch: Sketch, x: float, baseline: float, state: HudState, words: str, theme: Theme, gap: float | None
+) -> None:
     """Draw one of the texts about training; a page inserts the rate of its moment."""
     bound = Bound(RATE, form="rate", before="lr ")
     if state.bound and words == bound.text(state.lr):
