@@ -53,10 +53,10 @@ def write_page(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            path = recording.save_html(
-                options.html, theme=options.theme, size=options.size, title=name, frames=most, open=options.open,
-                data_limit=round(options.html_data * 1e6),
-            )  # fmt: skip
+            how = {"theme": options.theme, "size": options.size, "title": name, "open": getattr(options, "open", None)}
+            if hasattr(options, "html_data"):  # a watched network trains elsewhere
+                how["data_limit"] = round(options.html_data * 1e6)
+            path = recording.save_html(options.html, frames=most, **how)
         except ScalarvizError as error:
             fail(str(error))
             return False
