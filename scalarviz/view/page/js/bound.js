@@ -1,6 +1,5 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
-import { pieceOf } from "./equations.js";
 import { hexOf, inkOn } from "./inks.js";
 import { MINUS_SIGN, chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
@@ -42,7 +41,7 @@ function figure(value, form, signed) {
 export class Moment {
   /**
    * `colourOf` returns the colour of a cube by plate and element; `frame.stepOf` the step of a recorded panel.
-   * `frame.written` has numbers of texts by name that no cube shows.
+   * `frame.written` has numbers of texts by name that no cube shows; `frame.pieceOf` writes the equations of opened steps.
    */
   constructor(shown, frame, colourOf) {
     Object.assign(this, { shown, frame, colourOf });
@@ -78,7 +77,7 @@ export class Moment {
   textOf(name, index, form, before, within, after, more, wide) {
     if (form.includes(":")) {
       const others = more.flatMap((one, k) => (k % 2 ? [] : [this.#numberOf(one, more[k + 1], form)[0]]));
-      return pieceOf(form, [this.#numberOf(name, index, form)[0], ...others]);
+      return this.frame.pieceOf(form, [this.#numberOf(name, index, form)[0], ...others]);
     }
     const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
     if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013${after}`;

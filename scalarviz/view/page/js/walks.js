@@ -1,6 +1,7 @@
 // The opened steps in a page: the frames that have any after them; at each micro-step, what the cubes show and the
 // window's list around them.
 
+import { pieceOf } from "./equations.js";
 import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
 import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightRange } from "./ranges.js";
@@ -164,7 +165,7 @@ export class RecordedWalk {
     }
     const loss = phase >= PHASE.loss ? Number(told.loss) : NaN;
     return {
-      step: told.step, loss, lr: Number(told.lr), sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
+      pieceOf, step: told.step, loss, lr: Number(told.lr), sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
       texels: { weight, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)) }, flags, reached, rise, lit: { [quantity]: lit }, list: this.listAt(at, shape), past: told.frame < run.frames - 1,
       deltasOf: name => deltas.get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, deltas),
     };
