@@ -287,7 +287,7 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     made.wait_for_function("() => scalarviz.walk")
     assert state(made)[:2] == [2, steps[2] + 1]
     press("Escape")
-    made.evaluate("() => { scalarviz.openComputed = null; }")  # as in a page that does not train: the nearest one
+    made.evaluate("() => { scalarviz.training = null; }")  # as in a page that does not train: the nearest one
     press(".")
     assert state(made)[0] in (1, 3)
     assert f"the steps {steps[1] + 1}, {steps[3] + 1} are stored" in made.inner_text("#remark")

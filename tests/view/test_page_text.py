@@ -56,7 +56,9 @@ def test_titles_are_words_300_frames_weigh_less_than_150_kb_and_bad_arguments_ar
     assert "<title>a &lt;b&gt; &amp; &#x27;c&#x27;</title>" in html
     parts = dict(re.findall(r'<script type="text/plain" id="(\w+)">(.*?)</script>', html, re.DOTALL))
     trains = {name: len(parts[name]) for name in ("engine", "start", "samples", "training")}
-    assert len(recorded.html_of(record, data_limit=0).encode("utf-8")) < 150_000
+    player = len(recorded.html_of(record, data_limit=0).encode("utf-8"))
+    assert player < 150_000
+    assert len(html.encode("utf-8")) - player - trains["samples"] < 40_000
     assert sum(trains.values()) - trains["samples"] < 40_000
     for how, words in (({"theme": "pink"}, "allowed: dark"), ({"theme": 3}, "the theme"), ({"size": (3, 3)}, "160"),
                        ({"title": 3}, "the title"), ({"frames": 1}, "frames of a page")):  # fmt: skip

@@ -50,8 +50,8 @@ class Trains(NamedTuple):
 
 
 def trains_of(
-    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot], run: Run | None = None,
-    limit: int = DATA_LIMIT,
+    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot], run: Run | None,
+    limit: int,
 ) -> Trains:  # fmt: skip
     """Return what a browser needs to go on from any of the `frames`; it paints the `slots` of panels.
 

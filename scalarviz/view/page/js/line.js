@@ -43,23 +43,25 @@ export class Line {
   ordersTo(frame) {
     const { run, place, first, recording: { base, told: { keys, past } } } = this;
     const key = first ? 0 : keys.findLastIndex(one => one.frame <= place), orders = [["stand", key, first]];
-    let step = keys[key].steps, from = keys[0].steps;
+    let step = keys[key].steps, known = keys[0].steps; // the rates of the steps up to `known` were looked at
+    const goTo = (wanted, rates) => {
+      if (wanted > step) orders.push(["run", wanted - step, rates]);
+      step = Math.max(step, wanted);
+    };
     for (const [many, rates] of first ? [] : past) {
-      const count = Math.min(from + many, base.steps[place]) - step;
-      from += many;
-      if (count > 0) orders.push(["run", count, rates]) && (step += count);
+      known += many;
+      goTo(Math.min(known, base.steps[place]), rates);
     }
     const { weight, gradient } = base.tables, { length } = keys[0].trained;
     if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
     let frames = 0;
     for (const [what, at, value, until] of this.did) {
       if (until > frame) break;
-      if (at > step) orders.push(["run", at - step, this.ratesAt(frames)]) && (step = at);
+      goTo(at, this.ratesAt(frames));
       if (what !== "lr") orders.push(["change", what, value]);
       frames = until;
     }
-    const end = run.frames ? run.steps[frame] : step;
-    if (end > step) orders.push(["run", end - step, this.ratesAt(frame)]);
+    if (run.frames) goTo(run.steps[frame], this.ratesAt(frame));
     return orders;
   }
 

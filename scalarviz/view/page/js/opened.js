@@ -62,7 +62,7 @@ export class OpenedPage extends Page {
 
   /** Open the step after the frame that is shown, which this page computes: with the sample alone, as a stored step shows it. */
   async compute() {
-    const { model } = this.walks, found = model && (await this.openComputed?.());
+    const { model } = this.walks, found = model && (await this.training?.open());
     if (!found && this.held.length) return this.enter(nearestOf(this.held, this.frame), false);
     if (!found) return this.tell("the step after this one does not open: the page lacks some of its numbers");
     this.made = model.again(this.run, found);
@@ -78,7 +78,7 @@ export class OpenedPage extends Page {
   /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk && this.openComputed && !this.held.includes(this.frame) && this.walks.model) return this.compute();
+    if (!this.walk && this.training && !this.held.includes(this.frame) && this.walks.model) return this.compute();
     if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);

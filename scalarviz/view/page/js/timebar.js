@@ -186,8 +186,8 @@ export class TimeBar {
   draw() {
     if (!this.look || !this.root.clientWidth || !this.fit()) return;
     const { ink, bar, run, size: [wide, high], more: [across, down] } = this, step = run.steps[this.frame], here = this.placeOfStep(step);
-    const left = run.computed ? run.steps[run.frames - run.computed - 1] ?? -Infinity : Infinity; // where the recording was left
-    const known = Math.min(here, left === Infinity ? here : this.placeOfStep(left));
+    const fork = run.computed ? run.steps[run.frames - run.computed - 1] ?? -Infinity : step; // where a line leaves the recording
+    const known = Math.min(here, this.placeOfStep(fork));
     ink.fit(this.look);
     this.labelled = this.risen = -Infinity; // the places of the last label below, and of the last one aside
     for (const [name, since, lists] of bar.layers) {
@@ -240,9 +240,9 @@ export class TimeBar {
   // Draw rail and losses of what a line computed, between two places.
   drawLine(ink, { computed, frames, steps, trained }, colour, width, from, to) {
     const { bar: { rail: [rail], losses, plot, layers }, more: [, down], run } = this, first = Math.max(frames - computed - 1, 0);
-    const along = steps.slice(first).map(step => this.placeOfStep(step)), lost = trained.slice(steps.length - first > trained.length ? 0 : 1);
-    const path = along.slice(along.length - lost.length).flatMap((x, k) => (losses && Number.isFinite(lost[k]) ? [[x, this.placeOfLoss(lost[k])]] : []));
-    const foot = plot[1] + down, line = stretched(rail, plot[1], plot[1], down), own = run.computed === computed && run.steps === steps;
+    const along = steps.slice(first).map(step => this.placeOfStep(step)); // from the last recorded frame on, if there is any
+    const path = along.slice(-computed).flatMap((x, k) => (losses && Number.isFinite(trained[k]) ? [[x, this.placeOfLoss(trained[k])]] : []));
+    const foot = plot[1] + down, line = stretched(rail, plot[1], plot[1], down), own = run.steps === steps;
     const area = layers.find(([name]) => name === (from ? "after" : "before"))[2].at(-1).find(([kind]) => kind === "area")?.[3];
     ink.within(from, 0, to - from, this.size[1], () => {
       if (own && path.length && area) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, area));

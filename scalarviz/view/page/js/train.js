@@ -26,7 +26,6 @@ export class TrainOn {
     this.button.addEventListener("click", () => this.toggle());
     this.changes = new Changes(this);
     page.bar.onLine = run => this.running || this.waiting || page.take(run);
-    page.openComputed = () => this.open();
   }
 
   /** The line that the page shows; null: a recorded one. */
@@ -223,8 +222,6 @@ export class TrainOn {
     const found = await this.reach(line, frame, { open: [wanted ?? rates[0], ...rates.slice(1)] });
     return found ? { frame, ...found.opened } : null;
   }
-
-  /** Add a frame that the engine computed to a line, and show it. */
 
   /** Add a frame that the engine computed to a line, and show it. */
   take(line, found) {
