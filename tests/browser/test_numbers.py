@@ -528,6 +528,7 @@ def arguments_of(form, random):
         "column": ((y - b) * above / below * y * (1 - y), y, b, (y - b) * above / below, above, below),
         "sigmoid": (1 / (1 + float(np.exp(-a))), a), "tanh": (float(np.tanh(a)), a), "relu": (max(a, 0.0), a),
     }  # fmt: skip
+    made |= {form: (a,)} if form.endswith("digits") else {}
     made |= {form: (a * slope, a, y)} if form.startswith("through") else {}
     made |= {form: (a * b * slope, a, b, y)} if form.startswith("times") else {}
     made |= {form: (summed * slope, y, *pairs)} if form.startswith("passed") else {}

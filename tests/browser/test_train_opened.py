@@ -47,32 +47,42 @@ def trained(page, count):
     return page.evaluate(FOUND)
 
 
-def own_walk(made):
-    """The step that the run would open now, with its sample alone."""
+def own_walk(made, alone):
+    """The step that the run would open now, with its sample alone or with the batch."""
     subject = subject_of(made)
     frame = made.run.frame(subject.probe)
-    return subject, Walk(open_step(subject, alone=True), subject, frame)
+    return subject, Walk(open_step(subject, alone=alone), subject, frame)
+
+
+def sides_of(page):
+    """Yield whether the page shows the sample alone, on each side of the switch."""
+    for _ in page.evaluate("scalarviz.made.map(one => one.told.alone)"):
+        yield page.evaluate("scalarviz.walk.told.alone")
+        page.evaluate("scalarviz.other()")
 
 
 @pytest.mark.parametrize("name", SCENES)
 def test_a_computed_step_has_the_numbers_of_the_runs_own(name, browse, tmp_path):
     made = scene(name)
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps_inside=[6]), "#frame=99")
-    found = trained(page, 5)
+    trained(page, 5)
     made.run.step(5)
-    _, walk = own_walk(made)
-    step, weights = walk.opened, len(walk.frame.values)
-    assert (found["step"], said(page, "said")) == (step.step, ZERO)
-    assert found["loss"] == pytest.approx(step.loss, rel=1e-4)
-    factors = {"product": walk.lighting.forward_factors, "passed on": walk.lighting.backward_factors}
-    ours = {"gradient": step.gradient, "change": walk.change, "weight": step.values}
-    for quantity, numbers in (ours | {name: x * step.values for name, x in factors.items()}).items():
-        known = ~np.isnan(numbers[:weights])
-        assert not known.any() or far(np.array(found[quantity])[known], numbers[:weights][known]) < 1e-4, quantity
-    for stage in step.stages:
-        assert far(found["rows"][stage.name], step.rows[stage.name][:, 0]) < 1e-4, stage.name
-        if stage.name in found["deltas"]:
-            np.testing.assert_allclose(found["deltas"][stage.name], step.delta_sums[stage.name], rtol=1e-3, atol=1e-7)
+    assert said(page, "said") == ZERO
+    for alone in sides_of(page):
+        found, (_, walk) = page.evaluate(FOUND), own_walk(made, alone)
+        step, weights = walk.opened, len(walk.frame.values)
+        assert found["step"] == step.step
+        assert found["loss"] == pytest.approx(step.loss, rel=1e-4)
+        factors = {"product": walk.lighting.forward_factors, "passed on": walk.lighting.backward_factors}
+        ours = {"gradient": step.gradient, "change": walk.change, "weight": step.values}
+        for quantity, numbers in (ours | {name: x * step.values for name, x in factors.items()}).items():
+            known = ~np.isnan(numbers[:weights])
+            assert not known.any() or far(np.array(found[quantity])[known], numbers[:weights][known]) < 1e-4, quantity
+        for name, row in found["rows"].items():
+            assert far(row, walk.frame.activations.get(name, walk.subject.target)) < 1e-4, name
+        for name, row in found["deltas"].items():
+            if name in step.delta_sums:
+                np.testing.assert_allclose(row, step.delta_sums[name], rtol=1e-3, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -83,16 +93,24 @@ def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp
     found = trained(page, 40)
     made.run.step(40)
     made.run.values[:] = found["weight"]
-    subject, walk = own_walk(made)
+    for alone in sides_of(page):
+        subject, walk = own_walk(made, alone)
+        ats = [*range(1, len(walk) + 1)]
+        check_texts(subject, walk, page.evaluate(FILLED, ats))
+
+
+def check_texts(subject, walk, found):
+    """Check that what a page writes at each micro-step stands in the window's picture."""
     bench = Workbench(subject, SHAPES[0], DARK)
     bench.follow(walk.frame)
     bench.step_drawing.show(None)
-    lists, ats = PictureLists(bench), [*range(1, len(walk) + 1)]
-    for at, texts in zip(ats, page.evaluate(FILLED, ats), strict=True):
+    lists = PictureLists(bench)
+    for at, texts in enumerate(found, 1):
         step = walk.micro_step_at(at)
         bench.step_drawing.show(step, animated=False)
         bench.update(step.frame, step.headline.removeprefix("paused "))
         words = {one[3] for one in flat(lists) if one[0] == "text"}
+        words |= {word.removeprefix("batch 1  ·  ") for word in words}  # it stands above, where there is room
         words |= {word.text for formula in step.sentence.formulas for word in formula.numbers}  # some have no room
         words |= {delta_text(float(x)) for row in step.deltas.values() for x in row}
         words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}
@@ -118,7 +136,7 @@ def test_it_closes_like_any_other_and_nothing_is_changed(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps_inside=[6]), "#frame=99")
     before = trained(page, 5)
     assert "micro-step 1 of 44" in painted(page)
-    assert "whole batch" not in page.locator("#inner").inner_text()
+    assert "whole batch" in page.locator("#inner").inner_text()
     page.keyboard.press("Escape")
     assert page.evaluate("[scalarviz.walk, scalarviz.frame]") == [None, 5]
     page.keyboard.press(".")

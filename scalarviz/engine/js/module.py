@@ -23,7 +23,7 @@ HEADS = {
     "derive": "E", "spread": "E, G", "features": "data, at", "derived": "E",
     "gradient": "E, G, data, order, step, seed, scale, stats",
     "update": "E, theta, grad, state, columns, trained", "look": "E, data, at, out",
-    "trial": "E, G, data, at, out",
+    "trial": "E, G, data, at, out, up",
 }  # fmt: skip
 """The functions of a module and their arguments; ``js/runtime.js`` calls them."""
 
@@ -57,10 +57,10 @@ def viewer(plan: Plan, rows: NDArray[np.int64]) -> str:
 
 
 def trial(problem: Problem, plan: Plan, rows: Sequence[int], adjoints: Sequence[int]) -> str:
-    """Return the body of a JavaScript function that returns those of a trial step with one sample, in float64.
+    """Return the body of a JavaScript function that returns those of an opened step, in float64.
 
-    ``trial`` puts these rows of the plan, and then the gradients of others, into an array; -1 stands for 1, -2 for no
-    number.
+    ``trial`` puts these rows of the plan for one sample, and then the gradients of others, into an array; -1 stands
+    for 1, -2 for no number. ``up`` is the factor of the sample's loss in that of the batch.
     """
     made = _Module("float64")
     made.add_around(plan)
@@ -160,14 +160,14 @@ _ABSENT = {-1: "1", -2: "NaN"}
 
 
 def _trial(printer: Printer, rows: Sequence[int], adjoints: Sequence[int]) -> list[str]:
-    """Return the lines of a trial with one sample, forward and back."""
+    """Return the lines of an opened step for one sample, forward and back."""
     program = printer.program
     printer.inputs("data[at + {}]".format)
     for i in program.instructions:
         printer.forward(i)
     if not printer.unrolled:
         printer.add("B.fill(0);")
-    printer.pull(program.loss, "1")
+    printer.pull(program.loss, "up")
     for i in reversed(program.instructions):
         printer.backward(i)
     found = [_ABSENT.get(row) or printer.row(row) for row in rows]

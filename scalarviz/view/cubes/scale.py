@@ -286,9 +286,10 @@ class Coloring:
 
         if scale == "log":
             return [tick(k, "decade") for k in range(round(np.log10(v / chosen.low)) + 1, 0, -1)], "log"
-        form = "small tick" if scale == "symlog" and v < 0.1 else "tick"  # one form for all five
-        named = [tick(k, form) for k in ((-1, -2, 0, 2, 1) if scale == "symlog" else (-1, 0, 1))]
-        return named, "log both ways from 0" if scale == "symlog" else f"range of {self.scope}"
+        if scale == "symlog":  # one form for all five: tenths of a small number are smaller than `short` writes plainly
+            ends = {k: "small tick" if abs(k) == 1 else "tick" for k in (-1, -2, 0, 2, 1)}
+            return [tick(k, form) for k, form in ends.items()], "log both ways from 0"
+        return [tick(k, "tick") for k in (-1, 0, 1)], f"range of {self.scope}"
 
     def legend(self) -> LegendScale:
         """Return the legend of this frame. If all cubes are dark, it is that of their weights."""

@@ -252,7 +252,7 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "plain": partial(number, digits=4),
     **{f"{digits} decimals": partial(number, digits=digits, signed=True) for digits in range(1, 7)},
     "tick": partial(short, signed=True),
-    "small tick": partial(exponent, signed=True),
+    "small tick": lambda value: exponent(value, signed=True) if abs(value) < 0.1 else short(value, signed=True),
     "decade": lambda value: exponent(value).replace("1.0e", "1e"),
     "range ±": lambda most: f"±{short(most)}" if most else "all 0",
     "range ≤\N{THIN SPACE}": lambda most: f"≤\N{THIN SPACE}{short(most)}" if most else "all 0",

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...run.opened import equations
-from ...run.opened.digits import delta_column, descent, neuron, product, sides_of
+from ...run.opened.digits import delta_column, descent, digits_of, neuron, product, sides_of
 from ...run.opened.equations import GAP, PASSED
 from ..ink.sketch import Bound
 from ..ink.text import delta_text
@@ -86,6 +86,8 @@ def _bent(op: str) -> Callable[..., tuple[str, ...]]:
     return lambda made, x: pieces(equations.applied(op, (), x, made))
 
 
+OF_DIGITS = {f"{digits} digits": lambda value, digits=digits: (digits_of(value, digits),) for digits in (4, 3, 2)}
+"""The results of equations over samples."""
 EQUATIONS: dict[str, Callable[..., tuple[str, ...]]] = {
     "product": _product,
     "sum": _sum,
@@ -95,6 +97,7 @@ EQUATIONS: dict[str, Callable[..., tuple[str, ...]]] = {
     "product face": lambda w, x: product_text(w, x)[:2],
     "gradient face": lambda gradient, delta, x: gradient_text(gradient, (delta, x))[:2],
     "column": _column,
+    **OF_DIGITS,
     **{op: _bent(op) for op in SLOPES},
     **{f"through {op}": _through(op) for op in SLOPES},
     **{f"times {op}": _times(op) for op in SLOPES},

@@ -29,7 +29,7 @@ from ..panels.attention import BEGINNING, quoted
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of, who
 from .captions import Captions
-from .equations import EQUATIONS, Number, bounds
+from .equations import OF_DIGITS, Number, bounds
 from .step_view import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 
 if TYPE_CHECKING:
@@ -76,12 +76,13 @@ class Sentences:
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
-            formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
+            own = Bound(RUN_LOSS, 0, "loss")
+            formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True, bound=own),))
             if (said := loss_texts(self._opened)) is not None:
                 formula = self._of_squares(_equation(self._walk.lettered(said[0]), said[1], violet=False))
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
-                formula = _equation(f"Σ loss{over}", samples, violet=False)
+                formula = _ending(_equation(f"Σ loss{over}", samples, violet=False), (RUN_LOSS, 0), self._opened.loss)
             short = Formula(formula.letters, formula.numbers[-1:])
             whose = f"of {self._of_whom()}" if self._opened.trial else f"{self._walk.joined} over {self._walk.batch}"
             first = f"first the share of end after {self._letter(len(self._word))}; " if self._word else ""
@@ -217,9 +218,10 @@ class Sentences:
         if step.kind == "unit":
             letters, short = f"{SYMBOLS.get(stage.kind, stage.kind)}(sum) = output", None
             if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
-                short = formula = Formula("mean output", (Word(decimals(made, 4).text, bold=True),))
+                bound = Bound(stage.name, i, "plain")
+                short = formula = Formula("mean output", (Word(decimals(made, 4).text, bold=True, bound=bound),))
                 if samples := self._opened.of_samples(step):
-                    formula = _equation("mean output", samples, violet=False)
+                    formula = _ending(_equation("mean output", samples, violet=False), (stage.name, i), made)
             else:
                 formula = self._numbered(
                     _equation(letters, step.numbers.rpartition(": ")[2], violet=False), stage.kind,
@@ -254,7 +256,8 @@ class Sentences:
         unit = int(step.units[0])
         formula = self._walk.lettered(step.formula, self._name(stage, unit))
         one = " = ".join(filter(None, (formula, "δ")))
-        made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
+        own = f"{DELTA}{stage.name}", unit
+        made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value, own)
         short = made
         if len(step.factors) == 2 and step.op in ("", "mul"):
             made = product_formula(f"{formula} = δ", *step.factors, step.value)
@@ -263,7 +266,7 @@ class Sentences:
         if step.factors:
             made = self._of_slopes(made, step, stage, unit)
         elif samples := self._opened.of_samples(step):
-            made = _equation(f"{self._joined} δ", samples, violet=True)
+            made = _ending(_equation(f"{self._joined} δ", samples, violet=True), own, step.value)
         meaning = "slope of the loss with respect to this sum"
         return Sentence(f"δ of {self._name(stage, unit)}", meaning, (made,), short=short)
 
@@ -292,7 +295,9 @@ class Sentences:
             if summed is not None or samples:
                 short = self._of_gradient(index)
             if samples:
-                made = _equation(made.letters, samples, violet=True)
+                made = _ending(
+                    _equation(made.letters, samples, violet=True), (GRADIENT, index), self._opened.gradient[index]
+                )
                 if self._walk.is_mean(index) and self._opened.varies(index):
                     meaning = "; ".join(filter(None, (meaning, "each sample has its own δ · x", PRODUCTS)))
             coming = tuple(Formula(one.letters, ()) for one in rule if len(rule) == 1 and one.letters)
@@ -340,14 +345,12 @@ class Sentences:
             letters = self._summed(made.terms, (len(self._word) - int(np.count_nonzero(summed.factors))) * known)
             return _equation(f"{letters} δ · x = g", summed.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
-        return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)
+        return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient, (GRADIENT, index))
 
     # ---- the numbers of formulas, for a browser that has others
 
     def _numbered(self, formula: Formula, form: str, numbers: Sequence[Number]) -> Formula:
-        """Return a formula of one sample that says which numbers it shows, if it is an equation of that form."""
-        if not self._opened.trial or form not in EQUATIONS:
-            return formula
+        """Return a formula that says which numbers it shows, if it is an equation of that form."""
         return _bound(formula, form, numbers, [self._value(name, index) for name, index in numbers])
 
     def _value(self, name: str, index: float) -> float:
@@ -453,5 +456,14 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     return Formula(letters, tuple(word for word in words if word.text))
 
 
-def _violet(letters: str, value: float) -> Formula:
-    return Formula(letters, (Word(delta_text(value), "violet", True),))
+def _violet(letters: str, value: float, of: Number = ("", 0)) -> Formula:
+    """Return a formula with one delta or gradient; `of` is its name and index in a page."""
+    return Formula(letters, (Word(delta_text(value), "violet", True, Bound(of[0], int(of[1]), "delta")),))
+
+
+def _ending(formula: Formula, of: Number, value: float) -> Formula:
+    """Return an equation over samples whose result alone a page knows in other steps."""
+    *terms, sign, result = formula.numbers
+    own = (bounds(form, [result.text], [of], [value])[0] for form in OF_DIGITS)
+    bound = next((one for one in own if one.name), Bound(""))
+    return replace(formula, numbers=(*terms, sign._replace(bound=None), result._replace(bound=bound)))

@@ -519,6 +519,8 @@ class Walk:
     def _table_numbers(self) -> tuple[tuple[Bound, ...], ...]:
         """Which numbers the cells of the table show, if it explains the deltas by output, target and slope."""
         sums, end, wanted = self._last, (*self.subject.stages, None)[-1], self.frame.activations.get("target")
+        if sums is not None and len(self.opened.batch) > 1:
+            return (tuple(Bound(f"{DELTA}{sums.name}", k, "delta") for k in range(sums.outputs)),)
         wanted = self.subject.sample.target_values if wanted is None else wanted
         if not self.opened.trial or sums is None or end is None or sums is end or wanted is None:
             return ()

@@ -84,7 +84,7 @@ def opened_of(
     if not places:
         return None
     walks, rows, here = list[dict[str, Any]](), list[Floats](), source.place
-    model = -1  # the last walk that can show another step
+    models = dict[bool, int]()  # of each side, the last walk that can show another step
     try:
         for place in places:
             source.show_frame(frames[place])
@@ -99,13 +99,14 @@ def opened_of(
                 walks.append({"frame": place, "step": opened.step, "alone": opened.trial, **numbers,
                               **book.written(walk, opened)})  # fmt: skip
                 rows.append(_numbers(walk, opened, [*book.rows], count))
-                model = len(walks) - 1 if opened.trial and reproduces(walk, count) else model
+                if reproduces(walk, count):
+                    models[opened.trial] = len(walks) - 1
     finally:
         source.show_frame(here)
     if not rows:
         return None
     plans = [json.loads(plan) for plan in book.plans]
-    told = {"plans": plans, "walks": walks, "rows": lengths, "model": model}
+    told = {"plans": plans, "walks": walks, "rows": lengths, "models": [*models.values()]}
     if count <= MOST_WEIGHTS:  # texts have many digits
         return told, array_text(np.stack(rows))
     return told, packed_text(np.stack(rows).astype(np.float32), exact=True)

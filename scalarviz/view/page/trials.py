@@ -1,4 +1,4 @@
-"""Trial steps that a page computes: the step of one sample alone, with the numbers of its opened step."""
+"""Steps that a page computes with the numbers of opened ones: of the batch, and trials with one sample alone."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ONE, NONE = -1, -2
 
 
 class Trial(NamedTuple):
-    """What a page needs for trial steps: what it is told, and the functions for its worker."""
+    """What a page needs for them: what it is told, and the functions for its worker."""
 
     told: dict[str, Any]
     program: str
 
 
 def trial_of(problem: Problem, network: Network, subject: Subject) -> Trial | None:
-    """Return the trial steps of the sample that is drawn; None if its target is unknown, or the network is large."""
+    """Return what opens steps in a page; None if the target of the drawn sample is unknown, or the network is large."""
     plan, target = network.runner.plan, subject.sample.target
     count = sum(tensor.size for tensor in subject.tensors if not tensor.buffer)
     weighted = problem.shares() is not None
@@ -40,17 +40,17 @@ def trial_of(problem: Problem, network: Network, subject: Subject) -> Trial | No
     deltas = [NONE if before else row
               for name, own in network.rows_of.items()
               for row, before in zip(own.tolist(), network.before_weights[name].tolist(), strict=True)]  # fmt: skip
+    means, sums = [*rows, plan.body.loss, *forward.tolist()], [*deltas, *backward.tolist(), *back.tolist()]
     told = {
         "rows": [[name, len(own)] for name, own in network.rows_of.items()],
-        "outputs": len(rows) + len(deltas) + 3 * count + 1,
+        "means": len(means), "outputs": len(means) + len(sums),
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
-    }
-    given = [*rows, plan.body.loss, *forward.tolist()], [*deltas, *backward.tolist(), *back.tolist()]
-    return Trial(told, trial(problem, plan, *given))
+    }  # fmt: skip
+    return Trial(told, trial(problem, plan, means, sums))
 
 
 def reproduces(walk: Walk, count: int) -> bool:
-    """Return whether a trial step in the page has the factors of a walk's cubes."""
+    """Return whether a step that the page opens has the factors of a walk's cubes."""
     passes = walk.opened._passes
     if count > MOST_WEIGHTS:
         return False

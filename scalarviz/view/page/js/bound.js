@@ -22,7 +22,7 @@ const MADE = {
   delta: deltaText,
   target: (value) => (Number.isNaN(value) ? "?" : chipText(value)),
   tick: (value) => shortText(value, true),
-  "small tick": (value) => exponentText(value, 1, true),
+  "small tick": (value) => (Math.abs(value) < 0.1 ? exponentText(value, 1, true) : shortText(value, true)),
   decade: (value) => exponentText(value).replace("1.0e", "1e"),
   ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((digits) => [`${digits} decimals`, (value) => numberText(value, digits, true)])),
   "range \u00b1": (most) => (most ? `\u00b1${shortText(most)}` : "all 0"),

@@ -248,6 +248,7 @@ const EQUATIONS = {
   "product face": (w, x) => faceOf(chipText(w, true), chipText(x), chipText(w * x, true)),
   "gradient face": gradientFace,
   column: columnOf,
+  ...Object.fromEntries([4, 3, 2].map((digits) => [`${digits} digits`, (value) => [digitsOf(value, digits)]])),
   ...Object.fromEntries(Object.entries(BENT).flatMap(([name, bend]) => [
     [name, (made, x) => equationOf((say) => `${name === "sigmoid" ? "\u03c3" : name}(${say(x)})`, (round) => bend(round(x)), made)],
     [`through ${name}`, (delta, outer, y) => productOf(outer, SLOPES[name](y), delta)],

@@ -31,6 +31,19 @@ export class PageLists {
     });
   }
 
+  /** Return the records of a list that do not pass; a text behind one that passes takes its place. */
+  lasting(list) {
+    let place = null; // of the text that passed
+    return list.flatMap(number => {
+      const record = this.records[number], [name, x, ...rest] = record, follows = name.startsWith("next "), before = place;
+      place = null;
+      if (!this.passing.has(number)) return [before !== null && follows ? [name.slice(5), before, ...rest] : record];
+      if (name === "text") place = x;
+      else if (follows) place = before;
+      return [];
+    });
+  }
+
   /** Return a list of a computed step: panels that no computed step paints say so. */
   standingIn(records) {
     return records.map(record => (record.some(part => this.standing.has(part)) ? record.map(part => this.standing.get(part) ?? part) : record));

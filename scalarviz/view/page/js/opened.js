@@ -21,7 +21,7 @@ function nearestOf(numbers, wanted) {
 export class OpenedPage extends Page {
   constructor(run) {
     super(run);
-    Object.assign(this, { walks: run.walks, walk: null, made: null, at: 0, alone: true, timer: 0 });
+    Object.assign(this, { walks: run.walks, walk: null, made: [], at: 0, alone: true, timer: 0 });
   }
 
   make() {
@@ -60,25 +60,26 @@ export class OpenedPage extends Page {
     return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
   }
 
-  /** Open the step after the frame that is shown, which this page computes: with the sample alone, as a stored step shows it. */
+  /** Open the step after the frame that is shown, which this page computes: its pictures are those of a stored step. */
   async compute() {
-    const { model } = this.walks, found = model && (await this.training?.open());
-    if (!found && this.held.length) return this.enter(nearestOf(this.held, this.frame), false);
-    if (!found) return this.tell("the step after this one does not open: the page lacks some of its numbers");
-    this.made = model.again(this.run, found);
-    return this.enter(found.frame, false);
+    const { models } = this.walks, found = (await this.training?.open(models.map(({ told }) => told.alone))) ?? [];
+    if (!found.length && this.held.length) return this.enter(nearestOf(this.held, this.frame), false);
+    if (!found.length) return this.tell("the step after this one does not open: the page lacks some of its numbers");
+    this.made = found.map(one => models.find(({ told }) => told.alone === one.alone).again(this.run, one));
+    return this.enter(found[0].frame, false);
   }
 
   /** Return the step after a frame, of one sample or of the batch. */
   walkAt(frame, alone) {
-    if (this.made?.run === this.run && this.made.told.frame === frame) return this.made;
+    const made = this.made.filter(({ run, told }) => run === this.run && told.frame === frame);
+    if (made.length) return made.find(({ told }) => told.alone === alone) ?? made[0];
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
   /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk && this.training && !this.held.includes(this.frame) && this.walks.model) return this.compute();
+    if (!this.walk && this.training && !this.held.includes(this.frame) && this.walks.models.length) return this.compute();
     if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);
@@ -102,7 +103,7 @@ export class OpenedPage extends Page {
     this.alone = !(this.walk?.told.alone ?? this.alone);
     if (!this.walk) return;
     const walk = this.walkAt(this.frame, this.alone);
-    const remark = walk.told.alone === this.alone ? "" : walk.computed ? "a step that this page computed opens for one sample" : "the other view of this step was not stored";
+    const remark = walk.told.alone === this.alone ? "" : "the other view of this step was not stored";
     Object.assign(this, { walk, at: Math.min(this.at, walk.count) });
     this.lay();
     this.reach(this.at);

@@ -211,16 +211,18 @@ export class TrainOn {
     putAddress("#");
   }
 
-  /** Return the numbers of the step after the frame that is shown, with the sample alone; null if they are unknown. */
-  async open() {
+  /** Return the numbers of the step after the frame that is shown, of these sides of the switch; null if they are unknown. */
+  async open(sides) {
     const { told, page } = this;
     if (this.running) this.pause();
     while (this.waiting) await new Promise(requestAnimationFrame); // for a frame that is still to come
     if (!told.trial || !this.possible) return null;
-    const { frame } = page, line = this.line ?? Line.from(this.recording, page.run, frame, null);
+    const { frame } = page, line = this.line ?? Line.from(this.recording, page.run, frame, null), { batch } = told.settings;
+    if (line.valueAt("keep", frame) > 0) return null; // its gradients are not those of one step
+    const known = sides.filter(alone => alone || line.valueAt("batch", frame, batch) === batch); // its words say how many samples
     const rates = line.ratesAt(frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
-    const found = await this.reach(line, frame, { open: [wanted ?? rates[0], ...rates.slice(1)] });
-    return found ? { frame, ...found.opened } : null;
+    const found = await this.reach(line, frame, { open: { rates: [wanted ?? rates[0], ...rates.slice(1)], sides: known } });
+    return found?.opened.map(one => ({ frame, ...one })) ?? null;
   }
 
   /** Add a frame that the engine computed to a line, and show it. */

@@ -31,11 +31,11 @@ export async function readWalks(textOf, run) {
 export class Walks {
   /**
    * `table` has a row a walk: gradient, factors forward and backward, and change (P each), then rows and their deltas;
-   * the `wide` one of a small network has weights and their deltas before rows. The walk number `said.model` can show other steps.
+   * the `wide` one of a small network has weights and their deltas before rows. The walks `said.models` can show other steps.
    */
   constructor(said, table, run) {
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said, numbersOf(rowOf(table, k), said.rows, run.document.parameters, table.wide), run));
-    this.model = this.walks[said.model] ?? null;
+    this.models = said.models.map(k => this.walks[k]);
     this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
   }
 
@@ -128,8 +128,8 @@ export class RecordedWalk {
 
   /** Return the display list of a micro-step, for the lying picture (0) or the standing one (1). */
   listAt(at, shape) {
-    const list = this.lists[(at - 1) * this.shapes + shape], { lists } = this.run, found = some => some.map(number => this.records[number]);
-    return this.computed ? lists.standingIn(found(list.filter(number => !lists.passing.has(number)))) : found(list);
+    const list = this.lists[(at - 1) * this.shapes + shape], { lists } = this.run;
+    return this.computed ? lists.standingIn(lists.lasting(list)) : list.map(number => this.records[number]);
   }
 
   /** Return a part of what a micro-step lights, as bytes: of the weights, or of all rows. */

@@ -1,6 +1,6 @@
 // The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
 // Before it stand the engine (engine/js), MADE (the functions of this run), VIEW (those of the sample's rows) and TRIAL
-// (those of a step with the sample alone).
+// (those of an opened step).
 
 /** A run that the page trains. */
 class PageTraining {
@@ -72,29 +72,45 @@ class PageTraining {
   }
 
   /**
-   * Return the numbers of the coming step with the sample alone, which changes nothing: rows and deltas by name,
-   * and of each weight its gradient, its factors and its change.
+   * Return the numbers of the coming step, which changes nothing: means of rows and sums of deltas by name, and of each
+   * weight its gradient, its factors and its change. It is the step of the batch, or a trial with the sample `alone`.
    */
-  opened(rates) {
-    const { engine, sample, trial: { view, rows: named, outputs }, asked: { wide } } = this, theta = Float64Array.from(engine.theta);
-    const seen = new Float64Array(view.parameters), room = new Float64Array(sample.length + view.features), made = new Float64Array(outputs);
-    const sums = new Float64Array(view.parameters), given = sample.subarray(0, this.given);
+  opened(rates, alone) {
+    const { engine, trial: { view, rows: named, means, outputs }, asked: { wide } } = this, theta = Float64Array.from(engine.theta);
+    const seen = new Float64Array(view.parameters), sums = new Float64Array(view.parameters), one = new Float64Array(outputs), made = new Float64Array(outputs), given = new Float64Array(this.given);
     seen.set(theta);
-    room.set(given);
     TRIAL.derive(seen);
-    TRIAL.features(room, 0);
-    TRIAL.trial(seen, sums, room, 0, made);
+    const { data, places, up } = alone ? this.sampleAlone() : this.batchNow();
+    for (const place of places) {
+      TRIAL.trial(seen, sums, data, place, one, up);
+      one.forEach((x, k) => (made[k] += x));
+      for (let k = 0; k < given.length; k++) given[k] += data[place + k];
+    }
+    for (const sum of [made.subarray(0, means), given]) sum.forEach((x, k) => (sum[k] = x / places.length));
     TRIAL.spread(seen, sums);
     const copies = arrays => arrays.map(array => Float64Array.from(array));
-    const one = Object.assign(Object.create(Engine.prototype), engine, {
+    const step = Object.assign(Object.create(Engine.prototype), engine, {
       made: TRIAL, theta: theta.slice(), grad: sums.slice(0, theta.length), state: copies(engine.state), columns: copies(engine.columns),
       rounded: new Float64Array(engine.rounded.length),
     });
-    one.move(rates);
+    step.move(rates);
     let at = 0;
     const next = count => made.slice(at, (at += count)), all = () => Object.fromEntries(named.map(([name, count]) => [name, next(count)]));
-    const rows = { ...all(), input: given.slice(0, wide), target: given.slice(wide) }, [loss] = next(1), forward = next(theta.length), deltas = all(), backward = next(theta.length), back = next(theta.length);
-    return { loss, lr: rates[0], back, rows, deltas, forward, backward, weight: theta, gradient: one.grad, change: one.theta.map((w, k) => w - theta[k]) };
+    const rows = { ...all(), input: given.slice(0, wide), target: given.slice(wide) }, [mean] = next(1), forward = next(theta.length), deltas = all(), backward = next(theta.length), back = next(theta.length);
+    return { alone, loss: mean * places.length * up, lr: rates[0], back, rows, deltas, forward, backward, weight: theta, gradient: step.grad, change: step.theta.map((w, k) => w - theta[k]) };
+  }
+
+  sampleAlone() {
+    const data = new Float64Array(this.sample.length + this.trial.view.features);
+    data.set(this.sample.subarray(0, this.given));
+    TRIAL.features(data, 0);
+    return { data, places: [0], up: 1 };
+  }
+
+  batchNow() {
+    const { engine, engine: { order, settings, data } } = this;
+    samplesOf(order, engine.steps, settings);
+    return { data, places: Array.from(order, sample => sample * settings.numbers), up: engine.scale() };
   }
 
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
@@ -116,13 +132,13 @@ class PageTraining {
 let training = null;
 
 /**
- * Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments; `open` are
- * the rates of a trial step. The first question is whether there is a worker.
+ * Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments; `open` asks
+ * for the coming step: `rates`, and for each of the `sides` whether it is the sample's alone. The first question is whether there is a worker.
  */
 function answered({ begin, orders = [], open }) {
   if (begin) training = new PageTraining(begin);
   for (const [name, ...given] of orders) training[name](...given);
-  if (open) return { opened: training.opened(open) };
+  if (open) return { opened: open.sides.map(alone => training.opened(open.rates, alone)) };
   return orders.length ? training.numbers() : {};
 }
 
