@@ -9,6 +9,8 @@ import scalarviz as sv
 from kit.runs import far
 from scalarviz import nn, optim
 from scalarviz.run.source import Moment
+from scalarviz.view.ink.listed import checked
+from scalarviz.view.page.pictures import panel_pictures
 from scalarviz.view.shown.subject import subject_of
 
 from .players import opened, painted, said, scene
@@ -361,6 +363,23 @@ def test_equal_weights_stay_equal(browse, tmp_path):
     assert np.ptp(rows, axis=0).max() == 0.0
     assert np.ptp(rows) > 0.0
     assert "equal=0.5" in page.evaluate("location.hash")
+
+
+@pytest.mark.parametrize("name", ["neuron", "expression"])
+def test_the_curve_of_a_computed_step_is_the_windows(name, browse, tmp_path):
+    made = scene(name)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    stepped(page, 15)
+    theirs = page.evaluate("scalarviz.pictures.listOf('curve', scalarviz.frame, scalarviz.theme)")
+    made.run.step(15)
+    pictures = panel_pictures(made, [0], lambda k: made.run.frame(made.probe))
+    (picture,) = (one for one in pictures if one.panel == "curve")
+    ours = checked(picture.image)
+    for kind, width in (("strokes", 2.2), ("lines", 1.6)):  # the curve, and the errors of samples
+        one, other = ([np.array(r[1]) for r in some if r[0] == kind and r[3] == width] for some in (ours, theirs))
+        assert len(one) == len(other) == 1
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(b, a, atol=0.11)
 
 
 def test_a_panel_that_stands_says_so(browse, tmp_path):

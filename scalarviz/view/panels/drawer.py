@@ -193,10 +193,11 @@ class Headline(NamedTuple):
 class Slot(NamedTuple):
     """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
 
-    The outputs are colours; or one of them has its colour in a table from `low` to `high`, for each theme.
+    The outputs are colours; or one of them has its colour in a table from `low` to `high`, for each theme. Of a curve,
+    the last inputs are those of samples.
     """
 
-    kind: Literal["image", "points"]  # of the records of its list
+    kind: Literal["image", "points", "curve"]  # of the records of its list
     number: int  # of the record among those
     inputs: NDArray[Any]  # (N, n_inputs): pixels row by row, or discs
     size: tuple[int, int] = (0, 0)  # rows and columns of an image
@@ -204,6 +205,8 @@ class Slot(NamedTuple):
     span: tuple[float, float] = (0.0, 1.0)
     tables: Mapping[str, NDArray[np.uint8]] = MappingProxyType({})  # (K, 3) by theme
     stale: str = ""  # kind of records that only the recorded step has
+    box: Box = (0.0, 0.0, 0.0, 0.0)  # of a curve, whose heights are the `span`
+    spots: Sequence[float] = ()  # x and y of the samples with a line to the curve
 
 
 class Drawer(Generic[P]):

@@ -254,6 +254,17 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         index = self.drawn_way
         return [over, *([] if index is None else [ring_around(self.spots[index].tolist(), size / 2 + 2.6, theme)])]
 
+    def slot(self) -> Slot | None:
+        if self.axes is None or self._points is None:
+            return None
+        across, up, box = self.axes.across, self.axes.up, self.axes.box
+        x = np.asarray(self._points.x, np.float64)[self.seen, 0]
+        lined = box[2] / max(len(x), 1) >= ERRORS
+        places = np.linspace(across.low, across.high, _PLACES)
+        asked = self.panel.inputs(np.append(places, x) if lined else places)
+        spots = np.round(self.spots[self.seen], 1).ravel().tolist() if lined else []
+        return Slot("curve", 0, asked, output=0, span=(up.low, up.high), box=box, spots=spots)
+
     def _inks(self, targets: Floats, up: Scale) -> Floats:
         """Return colours (N, 3) of the signed map, strong enough for a dot."""
         most = max(abs(up.low), abs(up.high))

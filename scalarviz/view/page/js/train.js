@@ -5,9 +5,9 @@ import { Changes } from "./changes.js";
 import { engineOf, readTraining } from "./engine.js";
 import { element } from "./ink.js";
 import { Line, Recording } from "./line.js";
-import { putPicture } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
+import { listOfSlot } from "./slots.js";
 
 const MOST_LINES = 12; // the oldest goes
 const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
@@ -250,20 +250,11 @@ export class TrainOn {
       const film = this.page.pictures.shown.find(({ name }) => name === slot.panel);
       if (!film) continue;
       const { frames, steps, looks } = run.films.get(slot.panel) ?? { frames: [], steps: [], looks: [[], []] };
-      const list = (other, theme) => this.listOf(slot, film.looks[other].at(-1), painted[k], `${number}, ${run.frames}`, theme);
+      const list = (other, theme) => listOfSlot(slot, film.looks[other].at(-1), painted[k], `${slot.panel} of line ${number}, ${run.frames} ${theme}`, theme);
       const { theme, themes } = run.document, alike = [theme, Object.keys(themes).find(name => name !== theme)];
       const kept = some => some.filter((_, k) => steps.length < MOST_PAINTED || k % 2); // else every second one goes
       run.films.set(slot.panel, { frames: [...kept(frames), run.frames], steps: [...kept(steps), step], looks: looks.map((look, other) => [...kept(look), list(other, alike[other])]) });
     }
-  }
-
-  // Return a panel's list with other colours in its slot.
-  listOf({ panel, kind, number, size: [high, wide], output, span: [low, end], tables, stale }, list, made, name, theme) {
-    const place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
-    const digits = output < 0 ? Array.from(made, byte => byte.toString(16).padStart(2, "0")) : Array.from(made, value => tables[theme].substr(6 * place(value), 6));
-    const text = digits.join(""), now = kind === "points" ? [3, text] : [5, putPicture(`${panel} of line ${name} ${theme}`, text, wide, high)];
-    const record = list.filter(([name]) => name === kind)[number];
-    return list.filter(([name]) => name !== stale).map(one => (one === record ? one.with(...now) : one));
   }
 
   // ---- words

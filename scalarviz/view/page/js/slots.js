@@ -1,0 +1,31 @@
+// Panels of a computed step: the list of a recorded one, with what the network makes now in its slot.
+
+import { putPicture } from "./list.js";
+
+/** Return a panel's list with what was `made` in its slot; `name` tells its picture from others. */
+export function listOfSlot(slot, list, made, name, theme) {
+  const { kind, number, size: [high, wide], output, span: [low, end], tables, stale } = slot;
+  if (kind === "curve") return curveOf(slot, list, made);
+  const place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
+  const digits = output < 0 ? Array.from(made, byte => byte.toString(16).padStart(2, "0")) : Array.from(made, value => tables[theme].substr(6 * place(value), 6));
+  const text = digits.join(""), now = kind === "points" ? [3, text] : [5, putPicture(name, text, wide, high)];
+  const record = list.filter(([name]) => name === kind)[number];
+  return list.filter(([name]) => name !== stale).map(one => (one === record ? one.with(...now) : one));
+}
+
+// A curve over one input, cut at the edges of its box, and the lines from it to the samples.
+function curveOf({ box: [left, top, wide, high], span: [low, end], spots }, list, made) {
+  const many = made.length - spots.length / 2, curve = [], errors = [];
+  const across = k => left + (wide * k) / (many - 1), within = value => Math.min(Math.max(value, low), end), up = value => top + (high * (end - value)) / (end - low);
+  for (let k = 1; k < many; k++) {
+    const [a, b] = [made[k - 1], made[k]];
+    if (!Number.isFinite(a) || !Number.isFinite(b) || Math.max(a, b) < low || Math.min(a, b) > end) continue;
+    for (const [value, whole] of [[a, 0], [b, 1]]) curve.push(across(k - 1 + (a === b ? whole : (within(value) - a) / (b - a))), up(within(value)));
+  }
+  for (let k = 0; k < spots.length; k += 2) {
+    const value = made[many + k / 2];
+    if (!Number.isNaN(value)) errors.push(spots[k], spots[k + 1], spots[k], up(within(value)));
+  }
+  const last = list.findLast(([name]) => name === "lines");
+  return list.map(record => (record[0] === "strokes" ? record.with(1, curve) : record === last && errors.length ? record.with(1, errors) : record));
+}
