@@ -302,6 +302,25 @@ def test_a_line_that_leaves_the_recording_is_no_part_of_it(browse, tmp_path):
     assert page.evaluate("scalarviz.run.steps") == recorded
 
 
+@pytest.mark.parametrize("frame", [99, 3])
+def test_a_schedule_goes_on(frame, browse, tmp_path):
+    """From the last frame and from an earlier one: the rates of the steps to come are those of the run's schedule."""
+    net = nn.MLP(2, [3], 1)
+    data = np.eye(4)[:, :2], np.eye(4)[:, :1]
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data)
+    made = sv.Scene("two layers", run)
+    optim.lr_scheduler.CosineAnnealingLR(run.optimizer, 40)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=8), f"#frame={frame}")
+    page.evaluate("count => void scalarviz.training.one(count)", 30 if frame == 99 else 35)
+    page.wait_for_function("() => scalarviz.run.computed")
+    found = page.evaluate(LAST)
+    made.run.step(30)
+    assert found["step"] == run.steps == 38
+    assert far(found["weight"][: len(run.values)], run.values) < 1e-5
+    assert page.evaluate("scalarviz.run.lr.at(-1)") == pytest.approx(run.optimizer.lr)
+    assert page.locator("#speed input").input_value() == str(page.evaluate("scalarviz.run.lr.at(-1)"))
+
+
 @pytest.mark.parametrize("name", ["xor", "playground", "digits", "uinn"])
 def test_another_seed_is_pythons(name, browse, tmp_path):
     made = scene(name, steps=0)

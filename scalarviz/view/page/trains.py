@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -37,6 +38,8 @@ PLAYS = "it does not train on"
 OTHER = "Dropout and BatchNorm show other numbers than they train with"
 MOST_KEYS, MOST_RATES = 16, 4_000
 """Most states from which a page trains, and most runs of equal rates between them; else it has the last one alone."""
+MOST_COMING = 500
+"""Most runs of equal rates that a schedule still has ahead; a page then stays at the last one."""
 CORRECTED = ("Adam", "AdamW")
 """Optimisers with a bias correction that a page can leave out."""
 
@@ -83,14 +86,15 @@ def trains_of(
         )
     value = problem.store.value
     target = subject.sample.target
+    coming = _coming(run, record, rates, problem.epoch) or [(1, rates)]
     told = {
-        "settings": settings(problem), "rates": list(rates), "dtype": value.dtype.name, "rows": names,
+        "settings": settings(problem), "rates": list(coming[-1][1]), "dtype": value.dtype.name, "rows": names,
         "probe": [*probe.tolist(), *([] if target is None else np.ravel(target).tolist())],
         "inputs": problem.plan.n_inputs, "groups": len(rule.said.rules), "whole": subject.whole_loss,
         "every": int(np.diff(record.steps[-2:]).sum()) or 1,
         "slots": [_slot(name, one) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
-        "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys], "past": past,
+        "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys], "past": [*past, *coming[:-1]],
         "laws": [] if run is None else _laws(run, value), "corrects": rule.said.optimizer in CORRECTED,
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
@@ -123,6 +127,20 @@ def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[t
         if len(places) <= MOST_KEYS and len(past) <= MOST_RATES:
             return places, past
     return [len(frames) - 1], []
+
+
+def _coming(
+    run: Run | None, record: Recorded, now: tuple[float, ...], epoch: int
+) -> list[tuple[int, tuple[float, ...]]]:
+    """Return the rates that the schedule of the recorded run still has ahead, as runs of equal ones; empty if unknown."""
+    moment = None if run is None or run.steps != int(record.steps[-1]) else run.optimizer.lr_pace.moment()
+    if moment is None or moment.schedule is None:
+        return []
+    made = moment.schedule.table(moment.standing, moment.rates, MOST_COMING, epoch)
+    if moment.schedule.moving:
+        made = np.hstack([made, moment.schedule.momenta(moment.standing, MOST_COMING, epoch)])
+    rest = now[made.shape[1] :]
+    return [(len([*same]), (*rates, *rest)) for rates, same in groupby(map(tuple, made.tolist()))]
 
 
 def _key(place: int, rule: Rule) -> dict[str, Any]:

@@ -88,7 +88,8 @@ export class Changes {
   write(line, frame) {
     const { training } = this, { told, page, base } = training, { texel } = page.card;
     const at = name => line?.valueAt(name, frame), set = (field, value) => document.activeElement !== field && (field.value = String(value));
-    if (!this.typed) set(this.lr, line ? line.ratesAt(frame)[0] : page.run === base ? training.recording.ratesAt(frame)[0] : told.rates[0]);
+    const [[, [rate]]] = (line ?? training.recording).pace(page.run.steps[frame], frame);
+    if (!this.typed) set(this.lr, line || page.run === base ? rate : told.rates[0]);
     set(this.batch, at("batch") ?? told.settings.batch);
     for (const [name, field] of this.switches) field.checked = at(name) > 0;
     const key = told.keys.findLast(one => one.frame <= (line ? line.place : frame)) ?? told.keys[0];

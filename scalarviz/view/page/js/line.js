@@ -11,12 +11,15 @@ export class Recording {
     Object.assign(this, { base, told });
   }
 
-  /** Return the rates with which it goes on after one of its frames. */
-  ratesAt(place) {
-    const { base, told: { past, keys, rates } } = this;
-    let ahead = base.steps[place] - keys[0].steps;
-    for (const [many, own] of past) if ((ahead -= many) < 0) return own;
-    return rates;
+  /** Return the rates of the steps after one, as runs of equal ones: how many steps, and their rates. */
+  pace(step) {
+    const { told: { past, keys, rates } } = this, found = [];
+    let ahead = step - keys[0].steps;
+    for (const [many, own] of past) {
+      if (ahead < many) found.push([many - Math.max(ahead, 0), own]);
+      ahead -= many;
+    }
+    return [...found, [Infinity, rates]];
   }
 }
 
@@ -32,36 +35,40 @@ export class Line {
     return this.did.findLast(([what, , , frames]) => what === name && frames <= frame)?.[2] ?? usual;
   }
 
-  /** Return its rates after a frame. */
-  ratesAt(frame) {
-    const { recording, place } = this, { groups } = recording.told, [first, ...others] = recording.ratesAt(place);
-    const rate = this.valueAt("lr", frame, first);
-    return [rate, ...others.map((one, k) => (k < groups - 1 && first ? one * (rate / first) : one))];
+  /** Return the rates of the steps after one, as runs of equal ones, with the changes up to a frame: a rate that somebody typed stays. */
+  pace(step, frame) {
+    const { recording, did } = this, typed = did.findLast(([what, , , frames]) => what === "lr" && frames <= frame);
+    if (!typed) return recording.pace(step);
+    const [, at, rate] = typed, { groups } = recording.told, [[, [first, ...others]]] = recording.pace(at);
+    return [[Infinity, [rate, ...others.map((one, k) => (k < groups - 1 && first ? one * (rate / first) : one))]]];
+  }
+
+  /** The step at which it ends now. */
+  get step() {
+    const { run, place, recording: { base } } = this;
+    return run.frames ? run.steps[run.frames - 1] : base.steps[place];
   }
 
   /** Return the orders that bring the engine to one of its frames, from the recording on. */
   ordersTo(frame) {
-    const { run, place, first, recording: { base, told: { keys, past } } } = this;
+    const { run, place, first, recording: { base, told: { keys } } } = this;
     const key = first ? 0 : keys.findLastIndex(one => one.frame <= place), orders = [["stand", key, first]];
-    let step = keys[key].steps, known = keys[0].steps; // the rates of the steps up to `known` were looked at
-    const goTo = (wanted, rates) => {
-      if (wanted > step) orders.push(["run", wanted - step, rates]);
+    let { steps: step } = keys[key];
+    const goTo = (wanted, frame) => {
+      if (wanted > step) orders.push(["run", wanted - step, this.pace(step, frame)]);
       step = Math.max(step, wanted);
     };
-    for (const [many, rates] of first ? [] : past) {
-      known += many;
-      goTo(Math.min(known, base.steps[place]), rates);
-    }
+    if (!first) goTo(base.steps[place], -1);
     const { weight, gradient } = base.tables, { length } = keys[0].trained;
     if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
     let frames = 0;
     for (const [what, at, value, until] of this.did) {
       if (until > frame) break;
-      goTo(at, this.ratesAt(frames));
+      goTo(at, frames);
       if (what !== "lr") orders.push(["change", what, value]);
       frames = until;
     }
-    if (run.frames) goTo(run.steps[frame], this.ratesAt(frame));
+    if (run.frames) goTo(run.steps[frame], frame);
     return orders;
   }
 
@@ -85,7 +92,7 @@ export class Line {
     const texels = run.tables.weight.numbers.subarray(run.frames * run.tables.weight.columns);
     for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
     if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
-    const [lr] = this.ratesAt(run.frames);
+    const [[, [lr]]] = this.pace(step, run.frames);
     for (const [name, number] of Object.entries({ steps: step, loss, lr, sample: found[""]?.[0] ?? NaN })) run[name].push(number);
     run.trained.push(trained ?? NaN);
     run.frames += 1;

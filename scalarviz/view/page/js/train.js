@@ -161,10 +161,10 @@ export class TrainOn {
   /** Ask for steps, or for as many as the engine does in a while. */
   async begin(count, milliseconds = this.engine?.beside ? 4 * FRAME_MS : FRAME_MS) {
     if (this.waiting || !this.possible) return;
-    const line = this.lineHere(), { run, did } = line, now = line.ratesAt(run.frames)[0], wanted = this.changes.rate ?? now;
+    const line = this.lineHere(), { run, did } = line, [[, [now]]] = line.pace(line.step, run.frames), wanted = this.changes.rate ?? now;
     if (wanted !== now) did.push(["lr", run.steps[run.frames - 1], wanted, run.frames]);
     this.changes.typed = false;
-    await this.ask(line, [["run", count, line.ratesAt(run.frames), milliseconds]]);
+    await this.ask(line, [["run", count, line.pace(line.step, run.frames), milliseconds]]);
   }
 
   /** Change a weight by its index, freeze it (`f` and its index), or change how the line trains on: one more frame at the same step. */
@@ -220,7 +220,7 @@ export class TrainOn {
     const { frame } = page, line = this.line ?? Line.from(this.recording, page.run, frame, null), { batch } = told.settings;
     if (line.valueAt("keep", frame) > 0) return null; // its gradients are not those of one step
     const known = sides.filter(alone => alone || line.valueAt("batch", frame, batch) === batch); // its words say how many samples
-    const rates = line.ratesAt(frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
+    const [[, rates]] = line.pace(page.run.steps[frame], frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
     const found = await this.reach(line, frame, { open: { rates: [wanted ?? rates[0], ...rates.slice(1)], sides: known } });
     return found?.opened.map(one => ({ frame, ...one })) ?? null;
   }

@@ -35,10 +35,15 @@ class PageTraining {
     this.before.set(weights);
   }
 
-  /** Do at most `count` steps, in about `milliseconds`. */
-  run(count, rates, milliseconds = Infinity) {
+  /** Do at most `count` steps, in about `milliseconds`; `pace` has runs of equal rates. */
+  run(count, pace, milliseconds = Infinity) {
     const { engine, before } = this, begun = performance.now();
+    let [[end, rates], ...later] = pace;
     for (let done = 0; done < count; done++) {
+      if (done === end) {
+        const [[many, next], ...more] = later;
+        [end, rates, later] = [end + many, next, more];
+      }
       before.set(engine.theta);
       this.trained = engine.step(rates);
       if (!Number.isFinite(this.trained) || performance.now() - begun >= milliseconds) break;
