@@ -44,6 +44,9 @@ CORRECTED = ("Adam", "AdamW")
 """Optimisers with a bias correction that a page can leave out."""
 
 
+Rates = tuple[float, ...]
+
+
 class Trains(NamedTuple):
     """The parts of a page that trains; `said` is a clause about them, or why the page only plays."""
 
@@ -94,7 +97,8 @@ def trains_of(
         "every": int(np.diff(record.steps[-2:]).sum()) or 1,
         "slots": [_slot(name, one) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
-        "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys], "past": [*past, *coming[:-1]],
+        "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys],
+        "past": [*past, *coming[:-1]],
         "laws": [] if run is None else _laws(run, value), "corrects": rule.said.optimizer in CORRECTED,
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
@@ -120,7 +124,7 @@ def _player(why: str, more: str = "") -> Trains:
     return Trains(said)
 
 
-def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[tuple[int, tuple[float, ...]]]]:
+def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[tuple[int, Rates]]]:
     """Return the places of the frames that the page keeps states of, and the rates of all steps from the first one."""
     with suppress(FileFormatError):
         places, past = leading(record, frames)
@@ -133,8 +137,7 @@ def _coming(
     run: Run | None, record: Recorded, now: tuple[float, ...], epoch: int
 ) -> list[tuple[int, tuple[float, ...]]]:
     """Return the rates that the schedule of the recorded run still has ahead, as runs of equal ones; empty if unknown."""
-    moment = None if run is None or run.steps != int(record.steps[-1]) else run.optimizer.lr_pace.moment()
-    if moment is None or moment.schedule is None:
+    if run is None or run.steps != int(record.steps[-1]) or (moment := run.optimizer.lr_pace.moment()).schedule is None:
         return []
     made = moment.schedule.table(moment.standing, moment.rates, MOST_COMING, epoch)
     if moment.schedule.moving:
