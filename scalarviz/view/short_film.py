@@ -147,7 +147,7 @@ class ShortFilm:
         if micro_step.phase != UPDATE or not walk.opened.trial:
             return micro_step.sentence.caption.text
         one = walk.opened.update(index)
-        moved = captions.update(one.before, one.after, one.gradient, None, one.why, trial=False).text
+        moved = captions.update(one.before, one.after, one.gradient, None, one.why).text
         return f"For this {noun(self._subject)} alone, {moved[:1].lower()}{moved[1:]}"
 
     def words(self) -> str:

@@ -158,7 +158,7 @@ class StepDrawing:
             own = min(RIBBON, high)
             ribbon = (left, top + high - own, wide, own)
         if height >= BELOW:  # panels are between them
-            return (x, y + height - SENTENCE, width, SENTENCE), ribbon
+            return (x, y + BELOW - SENTENCE, width, height - BELOW + SENTENCE), ribbon
         beside = () if height >= LOW_STRIP else (self._switch_box, self._legend)
         right = min([x + width, *(box[0] - 16 for box in beside if box is not None)])
         top = ribbon[1] - 8
@@ -177,7 +177,8 @@ class StepDrawing:
         (wide, high), rows = _SMALL, self._rows if strip[3] >= LOW_STRIP else None
         box = (*strip[:2], strip[2], high - 8) if rows is None or rows[0] is None else rows[0]
         high = high if rows is None else ROW
-        return None if strip[2] < 2 * wide else (box[0] + box[2] - wide, box[1] + box[3] + 4 - high, wide, high)
+        end = beside_cubes.end_of_row((box[0], box[1] + 4, *box[2:]), wide, high)
+        return None if strip[2] < 2 * wide else end
 
     @property
     def _legend(self) -> Box | None:

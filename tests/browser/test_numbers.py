@@ -523,6 +523,7 @@ def arguments_of(form, random):
     above, below = (2, 3) if a > 0 else (1, 1)
     made = {
         "product": (a, b, a * b), "sum": (summed + c, *pairs, c), "descent": (a, 0.05, b, a - 0.05 * b),
+            "move": (a, a - 1e-4 * b),
         "gap": ((a - b) * above / below, a, b, above, below), "product face": (a, b), "gradient face": (a * b, a, b),
         "squares": (float(np.mean(np.square([a - b, c - d]))), a, b, c, d),
         "column": ((y - b) * above / below * y * (1 - y), y, b, (y - b) * above / below, above, below),

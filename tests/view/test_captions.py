@@ -98,8 +98,7 @@ def check_random(seed: int, count: int) -> None:
         rate = float(draw.choice([0.5, 0.1, 0.03, 0.01, 0.001]))
         moved = [b, b - rate * c, b + 0.1 * d][int(draw.integers(3))]
         plain = moved == b - rate * c
-        trial = bool(draw.integers(2))
-        said = captions.update(b, moved, c, rate if plain else None, "", trial=trial).text
+        said = captions.update(b, moved, c, rate if plain else None, "").text
         check_arithmetic(said)
         check_update(said, b, moved, c)
         source, x = ("input x", d) if draw.integers(2) else ("", 1.0)  # a bias is always multiplied by 1
@@ -137,7 +136,7 @@ def check_update(said: str, before: float, after: float, gradient: float) -> Non
     if "although its gradient of now asks" in said:
         assert (after - before) * gradient > 0, said
         assert said.endswith("rise." if gradient < 0 else "sink."), said
-    elif "trial" not in said:
+    else:
         assert (after - before) * gradient <= 0, said
     if "through zero" in said:
         assert before * after < 0, said
@@ -188,7 +187,7 @@ def test_a_number_that_is_lost_is_said():
             captions.missed("y", lost, 0.0, farthest=True),
             captions.voted("y", lost), captions.whole_loss(lost, "colour", ""),
             captions.delta("y", lost, summed=True), captions.gradient(Cause("x", lost, "y", 1.0), np.zeros(0)),
-            captions.slope(lost, np.zeros(0), "over 2"), captions.update(0.0, lost, 1.0, 0.1, "", trial=False),
+            captions.slope(lost, np.zeros(0), "over 2"), captions.update(0.0, lost, 1.0, 0.1, ""),
         ):  # fmt: skip
             assert made.text == LOST
 
@@ -261,7 +260,6 @@ def check_walk(subject: Subject, *, alone: bool, some: int = 40) -> int:
         elif step.phase == "update" and told.index >= 0 and not opened.update(told.index).why:
             found = opened.update(told.index)
             check_update(said, found.before, found.after, found.gradient)
-            assert ("trial" in said) <= alone
         elif step.phase == "backward" and step.value == step.value and one(r"\(δ = #\)", said):
             check_delta(said, step.value)
         elif step.phase == "loss" and alone and (gap := one(r"too (high|low) by #", said)):

@@ -296,11 +296,11 @@ def slope(value: float, others: Floats, over: str, *, bias: bool = False) -> Cap
 
 
 @when_finite
-def update(before: float, after: float, gradient: float, rate: float | None, why: str, *, trial: bool) -> Caption:
+def update(before: float, after: float, gradient: float, rate: float | None, why: str) -> Caption:
     """Return the caption of a weight's update.
 
     `rate` is the learning rate if the step is plain descent, w - rate · gradient; else None. `why` says why the
-    optimiser leaves a weight alone. In a `trial`, the weight goes back afterwards.
+    optimiser leaves a weight alone.
     """
     if after == before:
         why = why or "its gradient is 0" * (gradient == 0)
@@ -313,11 +313,6 @@ def update(before: float, after: float, gradient: float, rate: float | None, why
     if why:
         return first_fitting(Caption(f"{move}: {{why}}.", numbers, {"why": why}), Caption(f"{move}.", numbers))
     how, factors = _descent(numbers["move"], gradient, rate)
-    if trial:
-        back = "At the end all weights go back"
-        said = [f"it {verb} by {{move}}{to}{how}. {back}.", f"it {verb} by {{move}}{how}. {back}."] if how else []
-        said += [f"it {verb} by {{move}}{to}. {back}: the whole batch makes the real step."]
-        return first_fitting(*(Caption(f"a trial: {one}", {**numbers, **factors}) for one in said))
     if (after - before) * gradient > 0:
         asks = "rise" if gradient < 0 else "sink"
         return Caption(f"{move}, although its gradient of now asks it to {asks}.", numbers)

@@ -25,7 +25,7 @@ HUD, ONE_LINE = 84, 58  # top of the cubes below the HUD; below a single line
 TWO_LINES = 52  # height of the HUD with both
 _LOW = 420  # logical height below which texts leave more room to the cubes
 STRIP = 76  # legends, or the texts of an opened step
-BELOW = 150  # legends and, below them, words: the strip of a standing picture
+BELOW, INSIDE = 150, 220  # the strip of a standing picture, with words below its legends, and of its opened step
 LOW_STRIP = 104  # caption, formulas and ribbon of an opened step in a low picture
 SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
@@ -156,7 +156,12 @@ def arrange(
     short = presenter or low
     top = (ONE_LINE if short else HUD - 8 * standing) if hud else MARGIN
     # shares left to the cubes
-    wishes = {BELOW: 0.45 * (standing and words), SPREAD: 0.6 * spread, LOW_STRIP: 0.5 * (low and rail)}
+    wishes = {
+        INSIDE: 0.45 * (standing and rail),
+        BELOW: 0.45 * (standing and words),
+        SPREAD: 0.6 * spread,
+        LOW_STRIP: 0.5 * (low and rail),
+    }
     rest = height - top - 8 - MARGIN
     strip_high = next((high for high, share in wishes.items() if share and rest - high >= share * height), STRIP)
     strip = strip and rest - strip_high >= (0.45 if presenter else 0.3) * height
@@ -173,7 +178,11 @@ def arrange(
     if standing:
         bottom -= KEYS / 2 if keys else 0
         bottom -= bar + (_SPACE if keys else _BETWEEN / 2) if bar else 0  # a page has its buttons below
-        end, panels = bottom, _block(wanted, width, height, bottom, bottom - top - below - 8, upright)
+        end, free = bottom, bottom - top - below - 8
+        panels = _block(wanted, width, height, bottom, free, upright)
+        if strip_high == INSIDE and not panels:  # the result is more important than some lines
+            panels = _block(wanted, width, height, bottom, free + INSIDE - BELOW, upright)
+            strip_high, below = (BELOW, below + BELOW - INSIDE) if panels else (strip_high, below)
         bottom = min((box[1] - _BETWEEN for box in panels.values()), default=bottom)
     elif column:
         below += bar + 2 if bar else 0  # the line of keys moves nearer to it

@@ -27,6 +27,8 @@ SENTENCE, LOW, TALL_LINE = 72.0, 46.0, 102.0
 """Heights of caption and line; of two rows of the line alone; and of a line with numbers below the letters."""
 TALL = TALL_LINE + 112.0
 """Height of caption and line in a column."""
+WHY = SENTENCE + 70.0
+"""Height of caption, name, formulas and the lines about one sample, in a standing picture."""
 ROW = 22.0
 """Height of the row with name and formulas below a caption."""
 _SIZES = (20, 18, 16, 15, 14, 13)
@@ -38,13 +40,16 @@ PREDICT = "predict"
 _BUTTON = (76.0, 22.0)
 
 
+def end_of_row(box: Box, wide: float, high: float) -> Box:
+    """Return the place at the right end of the row of name and formulas, which may stand above others."""
+    x, y, width, height = box
+    return x + width - wide, y + (SENTENCE if height >= WHY else height) - high, wide, high
+
+
 def predict_box(box: Box) -> Box | None:
     """Return the box of the button, at the right end of the row of formulas; None without room."""
-    x, y, width, height = box
-    wide, high = _BUTTON
-    return (
-        (x + width - wide, y + height - high + 2, wide, high) if width >= 4.5 * wide and LOW <= height < TALL else None
-    )
+    (x, y, width, height), (wide, high) = box, _BUTTON
+    return end_of_row((x, y + 2, width, height), wide, high) if width >= 4.5 * wide and LOW <= height < TALL else None
 
 
 def predict_button(box: Box, theme: Theme, *, on: bool) -> Sketch:
@@ -71,11 +76,28 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
     if not text or height < LOW:
         _line((sketch, rules), box, theme, said)
         return sketch, rules
+    if WHY <= height < TALL:
+        caption_lines(sketch, (x, y, width, SENTENCE - ROW), theme, text, passing=said.passing)
+        _line((sketch, rules), (x, y + SENTENCE - ROW + 6, rest, LOW), theme, said)
+        _why(sketch, (x, y + SENTENCE - ROW + LOW + 10, width, 0.0), theme, said)
+        return sketch, rules
     used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=said.passing)
     top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
         _line((sketch, rules), (x, top, rest, y + height - top), theme, said)
     return sketch, rules
+
+
+def _why(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
+    """Write what the target asks of the weight, one line below the other."""
+    x, y, width, _ = box
+    widest = [sum(measure(word.text, 1.0, word.bold) for word in line) for line in said.why]
+    size = next((k for k in _SIZES[3:] if max(widest, default=0.0) * k <= width), 0)
+    for row, line in enumerate(said.why if size else ()):
+        for k, word in enumerate(line):
+            ink, gap = theme.text1 if word.bound else theme.text2, 0.0 if k else None
+            left = x + sum(measure(one.text, size, one.bold) for one in line[:k])
+            sketch.text(left, y + (row + 0.8) * 20, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
 
 
 def _line(sketches: tuple[Sketch, Sketch], box: Box, theme: Theme, said: Sentence) -> None:
@@ -93,7 +115,8 @@ def _line(sketches: tuple[Sketch, Sketch], box: Box, theme: Theme, said: Sentenc
     name = _fitting(name, width, size, bold=True)
     after = x + measure(name, size, True) + apart
     start = after if low and said.formulas else x
-    room, sizes, short = x + width - start, _SIZES[3:] if low else _SIZES, said.short
+    # beside lines about one sample a browser may write longer numbers
+    room, sizes, short = x + width - start, _SIZES[3 if low else 2 if height <= LOW else 0 :], said.short
     chosen = _chosen(said.formulas, room, sizes)
     if start > x and chosen is None and (short is None or _chosen((short,), room, sizes) is None):
         start, room, name = x, width, ""  # the numbers are more important
@@ -149,7 +172,7 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     if low:
         return line
     others = [part for part in parts if part not in meaning.split("; ")]
-    if not below or not 0 < len(others) <= 2 or any(measure(part, LABEL) > width for part in others):
+    if not below or height <= LOW or not 0 < len(others) <= 2 or any(measure(part, LABEL) > width for part in others):
         return y + min(46.0, height - 8)
     for k, part in enumerate(others):
         sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3, bound=passing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,16 @@ from ...run.core.tensors import Stage, Tensor
 from ...run.opened import captions
 from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named
-from ...run.opened.micro import MicroStep, counted, module_path, shown_call
+from ...run.opened.micro import PHASES, MicroStep, counted, module_path, shown_call
 from ...run.opened.rule import PLAIN
+from ..ink.sketch import DELTA, NEW_WEIGHT, RATE, WEIGHT, Bound
+from ..ink.text import WRITTEN
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of
 from ..shown.subject import Subject
+from .equations import EQUATIONS
+from .step_view import FORWARD, UPDATE, Word
 
 if TYPE_CHECKING:
     from .walk import Walk
@@ -66,6 +70,17 @@ def caption_at_rest(subject: Subject, frame: Frame) -> Caption:
     if made is None:
         return Caption()
     return missed(subject, np.asarray(made, np.float64), np.asarray(subject.target, np.float64)) or Caption()
+
+
+def _number(value: float, of: tuple[str, int], form: str = "chip") -> Word:
+    """Return a number of the moment, which a browser writes too."""
+    return Word(WRITTEN[form](value), bold=True, bound=Bound(*of, form))
+
+
+def _either(words: str, values: tuple[float, float], *of: tuple[str, int]) -> Word:
+    """Return one of three ``"low|equal|high"`` words: how the first value, or its difference to the second, is."""
+    a, b = values
+    return Word(words.split("|")[1 + (a > b) - (a < b)], bound=Bound(*of[0], "either", words, more=of[1:]))
 
 
 class Captions:
@@ -149,6 +164,42 @@ class Captions:
         if plain and not source.startswith(("input", "its ")):
             source = f"input {source}"
         return named(f"unit {source}" if source.isalnum() else source), target, way[at], row
+
+    # ---- what the target asks of one weight, in words that hold for any numbers
+
+    def why(self, step: MicroStep, index: int) -> Iterator[tuple[Word, ...]]:
+        """Yield lines about one sample: the output or δ behind a micro-step, and where its weight `index` goes."""
+        stage, row = self._walk.stages.get(step.stage), int(step.units[0]) if len(step.units) == 1 else -1
+        if index >= 0:
+            _, _, stage, row = self._ends(index)
+        if stage is None or row < 0 or (index < 0 and step.kind not in ("sum", "unit", "delta")):
+            return
+        name, opened, own = self._unit(stage, row), self._opened, (f"{DELTA}{stage.name}", row)
+        gap, known = self._gap(stage, row), stage.weight is not None and stage.name in opened.delta_sums
+        if gap is not None:
+            last = self._subject.stages[-1].name, row
+            yield (
+                Word(f"{name[:1].upper()}{name[1:]} is ", bound=None), _number(gap[0], last),
+                Word(", its target ", bound=None), _number(gap[1], ("target", row), "target"), Word(": ", bound=None),
+                _either("too low.|exact.|too high.", gap, last, ("target", row)),
+            )  # fmt: skip
+        if known and (gap is None or step.kind == "sum"):
+            delta, be = float(opened.delta_sums[stage.name][row]), "will be" if step.phase == PHASES[FORWARD] else "is"
+            yield (Word(f"δ of {name} {be} ", bound=None), _number(delta, own, "delta"),
+                   Word(": its sum must ", bound=None), _either("rise.|stay.|sink.", (delta, 0.0), own))  # fmt: skip
+        if step.kind == "delta":
+            yield (Word("The gradient of each of its weights is δ · input.", bound=None),)
+        elif index >= 0:
+            update, of = opened.update(index), ((WEIGHT, index), (NEW_WEIGHT, index))
+            thing = "bias" if tensor_of(self._subject, index) is stage.bias else "weight"
+            verbs = "sinks|stays|rises" if step.phase == PHASES[UPDATE] else "will sink|will stay|will rise"
+            before, to, after = EQUATIONS["move"](update.before, update.after)
+            yield (
+                Word(f"This {thing} ", bound=None), _either(verbs, (update.after, update.before), *of[::-1]),
+                Word(" from ", bound=None), *(Word(text, bold=text != to, bound=Bound(*of[0], f"move:{k}", more=of[1:]))
+                                             for k, text in enumerate((before, to, after))),
+                Word(" (lr ", bound=None), _number(opened.lr, (RATE, 0), "rate"), Word(").", bound=None),
+            )  # fmt: skip
 
     # ---- phases
 
@@ -252,4 +303,4 @@ class Captions:
     def _of_update(self, index: int) -> Caption:
         update = self._opened.update(index)
         rate = self._opened.lr if [line.formula for line in update.lines] == [PLAIN] else None
-        return captions.update(update.before, update.after, update.gradient, rate, update.why, trial=self._opened.trial)
+        return captions.update(update.before, update.after, update.gradient, rate, update.why)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...run.opened import equations
-from ...run.opened.digits import delta_column, descent, digits_of, neuron, product, sides_of
+from ...run.opened.digits import delta_column, descent, digits_of, neuron, number, product, sides_of
 from ...run.opened.equations import GAP, PASSED
 from ..ink.sketch import Bound
 from ..ink.text import delta_text
@@ -47,6 +47,13 @@ def _descent(before: float, lr: float, gradient: float, after: float) -> tuple[s
     left, sign, result = sides_of(descent(before, lr, gradient, after))
     rest, times, g = left.rpartition(" × ")
     return rest, times, g, sign, result
+
+
+def _move(before: float, after: float) -> tuple[str, ...]:
+    """Return a weight before and after its step, with the fewest decimals that tell them apart."""
+    ways = ((number(before, k), number(after, k)) for k in range(2, 9))
+    a, b = next((way for way in ways if way[0] != way[1]), (number(before, 3), number(after, 3)))
+    return a, " to ", b
 
 
 def _squares(loss: float, *numbers: float) -> tuple[str, ...]:
@@ -92,6 +99,7 @@ EQUATIONS: dict[str, Callable[..., tuple[str, ...]]] = {
     "product": _product,
     "sum": _sum,
     "descent": _descent,
+    "move": _move,
     "squares": _squares,
     "gap": _gap,
     "product face": lambda w, x: product_text(w, x)[:2],

@@ -57,7 +57,8 @@ class Sentences:
         said = self._line(step, selected, computed, adding)
         caption = self.captions.caption_for(step, said.name, said.index, self._about, adding)
         if step.kind not in ("stage", "statistic"):
-            return replace(said, caption=caption, passing=step.phase != "zero")
+            why = tuple(self.captions.why(step, said.index)) if self._opened.trial and not adding else ()
+            return replace(said, caption=caption, passing=step.phase != "zero", why=why)
         formulas = tuple(_unbound(formula) for formula in said.formulas)  # in another step it may be about another one
         short = None if said.short is None else _unbound(said.short)
         return replace(said, caption=caption, formulas=formulas, short=short, chosen=True)
@@ -72,7 +73,8 @@ class Sentences:
             w, x = self._factors(index)
             made = product_formula("w × x = product", w, x, w * x, violet=False)
             made = _bound(made, "product", ((WEIGHT, index), (FACTOR, index)), (w, x))
-            return Sentence(who(self._subject, index).name, self._forward(""), (made,), index)
+            about = self._forward("w: weight, x: input" * self._opened.trial)
+            return Sentence(who(self._subject, index).name, about, (made,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
@@ -291,6 +293,7 @@ class Sentences:
         if step.phase == "gradients":  # no number of the rule is worked out yet
             summed = step if step.op and index == step.weights[step.column] else None
             made, short = self._of_gradient(index, summed), None
+            meaning = meaning or "δ: error, x: input" * made.letters.endswith("δ · x = g")
             samples = "" if summed is not None else self._opened.of_samples(step, index)
             if summed is not None or samples:
                 short = self._of_gradient(index)
@@ -307,7 +310,7 @@ class Sentences:
             hats = {line.formula.partition(" / (")[0]: f"{line.name} = {line.formula}" for line in hatted(update.lines)}
             said = [words for line in averages
                     for words in self._of_average(line, update.gradient, hats.get(line.name, ""))]  # fmt: skip
-            meaning = "; ".join(filter(None, (meaning, *said)))
+            meaning = "; ".join(filter(None, (meaning, *said))) or "lr: learning rate" * (len(rule) == 1)
         return Sentence(known.name, meaning, rule, index, short=short)
 
     def _of_average(self, line: RuleFormula, gradient: float, corrected: str) -> Iterator[str]:

@@ -79,6 +79,7 @@ class Sentence:
     short: Formula | None = None  # used if no formula has room; for an update: w, its change, the new w
     caption: Caption = field(default_factory=Caption)  # why the number is what it is, in one sentence
     passing: bool = True  # whether the caption is true of the numbers of one step alone
+    why: tuple[tuple[Word, ...], ...] = ()  # lines about one sample: what its target asks, and where the weight goes
     chosen: bool = False  # whether it is about one of many numbers, which was chosen by its size
 
     def solved(self, texts: Iterable[str]) -> bool:
@@ -171,11 +172,12 @@ class MicroStepView(OpenedStep):
     @property
     def headline(self) -> str:
         """The HUD's second line: the position in the step."""
-        mode = "trial step, the run keeps its weights" if self.trial else "real step"
+        mode = "trial step: its weights go back" if self.trial else f"{self.samples}: real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
         place = some if self.adding else f"micro-step {self.position} of {self.count}"
-        where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"
-        return f"{where}  \N{MIDDLE DOT}  {self.samples}: {mode}"
+        return "  \N{MIDDLE DOT}  ".join(
+            (f"paused inside step {self.step:,}", mode, place)
+        )  # the last may have no room
 
 
 DIGITS = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -172,6 +172,12 @@ class FewFlow(Notes):
         if self.inputs is None or not self._sample.colours or len(self.inputs) != 3:
             return None
         x, y = round(self.inputs[0, 0] - WIDE["sum"][1] / 2 - 24 - _SWATCH), round(self.inputs[0, 1] - 13)
+        if x <= 4 and self._level:  # in a narrow picture right of the last chip, as high as it
+            x, bias = round(self.inputs[-1, 0] + self._input_style[0] / 2 + 12), self.plates[1]
+            foot = y + 23.0 if bias is None else min(y + 23.0, self._project([back_edge(bias, 0)])[0, 1] - 24)
+            return (
+                (float(x), foot - 22.0, _SWATCH, 22.0) if self.rows.raised and foot - 44 > self._box[1] - 12 else None
+            )
         free = x > 4 and self._free((x + 3.0, y - 13.0, _SWATCH - 6, _SWATCH + 10))
         return (float(x), float(y), _SWATCH, _SWATCH) if free else None
 
@@ -181,7 +187,8 @@ class FewFlow(Notes):
         wide, size, boxed = self._input_style
         if self.swatch is not None:
             x, y, side, _ = self.swatch
-            self.lines.append(Line([(x + side, y + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1)], 1.2))
+            if x < chips[0, 0]:
+                self.lines.append(Line([(x + side, y + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1)], 1.2))
             self.names.append(Name("input", x + side / 2, y - 9, anchor="middle"))
             self.swatches.append(Swatch(self.swatch, "input"))
         for k, (x, y) in enumerate(chips.tolist()):
@@ -253,9 +260,10 @@ class FewFlow(Notes):
     def _write_names(self, trays: Mapping[str, Floats]) -> None:
         """Write the outputs beside their rows, the inputs if they have no chips, and the word above the biases."""
         (weight, bias), top = self.plates, self._box[1] - 12
-        names = [f"to {name}" for name in self._sample.outputs]
-        # beside their rows: on the left or, seen from another side, on the right
-        for plate, side in ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]:
+        # beside their rows: on the left or, seen from another side, on the right; in a narrow picture the bare names
+        sides = ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]
+        for (plate, side), to in product(sides, ("to ", "")):
+            names = [f"{to}{name}" for name in self._sample.outputs]
             if found := row_names(plate, names, side, self._project, self._placer, trays.get(plate.name)):
                 self.names += found
                 break

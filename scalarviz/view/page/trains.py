@@ -137,8 +137,9 @@ def _coming(
     run: Run | None, record: Recorded, now: tuple[float, ...], epoch: int
 ) -> list[tuple[int, tuple[float, ...]]]:
     """Return the rates that the schedule of the recorded run still has ahead, as runs of equal ones; empty if unknown."""
-    if run is None or run.steps != int(record.steps[-1]) or (moment := run.optimizer.lr_pace.moment()).schedule is None:
+    if run is None or run.steps != int(record.steps[-1]) or run.optimizer.lr_schedule is None:
         return []
+    moment = run.optimizer.lr_pace.moment()
     made = moment.schedule.table(moment.standing, moment.rates, MOST_COMING, epoch)
     if moment.schedule.moving:
         made = np.hstack([made, moment.schedule.momenta(moment.standing, MOST_COMING, epoch)])

@@ -75,11 +75,10 @@ export class Moment {
 
   /** Return the text of a number between its words; only the first words if it is unknown, or if there is no room. */
   textOf(name, index, form, before, within, after, more, wide) {
-    if (form.includes(":")) {
-      const others = more.flatMap((one, k) => (k % 2 ? [] : [this.#numberOf(one, more[k + 1], form)[0]]));
-      return this.frame.pieceOf(form, [this.#numberOf(name, index, form)[0], ...others]);
-    }
     const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
+    const others = more?.flatMap((one, k) => (k % 2 ? [] : [this.#numberOf(one, more[k + 1], form)[0]]));
+    if (form.includes(":")) return this.frame.pieceOf(form, [value, ...others]);
+    if (form === "either") return before.split("|")[1 + Math.sign(value - (others[0] ?? 0))] ?? "";
     if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013${after}`;
     const text = before + (MADE[bare]?.(value) ?? sureChip(value, error, bare !== form, figure(value, bare, bare !== form))) + after;
     return within && wide(text) > within ? before.trimEnd() : text;

@@ -139,6 +139,13 @@ function descentOf(before, lr, gradient, after) {
   return fallback ?? last;
 }
 
+/** Return a weight before and after its step, with the fewest decimals that tell them apart. */
+function moveOf(before, after) {
+  const ways = [2, 3, 4, 5, 6, 7, 8, 3].map(digits => [numberText(before, digits), numberText(after, digits)]);
+  const [a, b] = ways.find(([one, other]) => one !== other) ?? ways.at(-1);
+  return [a, " to ", b];
+}
+
 // ---- equations with significant digits
 
 /** Return an equation: `written` writes its numbers by a function, `again` computes it with rounded ones. */
@@ -243,6 +250,7 @@ const EQUATIONS = {
   product: productOf,
   sum: neuronOf,
   descent: descentOf,
+  move: moveOf,
   squares: squaresOf,
   gap: gapOf,
   "product face": (w, x) => faceOf(chipText(w, true), chipText(x), chipText(w * x, true)),
