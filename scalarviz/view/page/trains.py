@@ -133,16 +133,16 @@ def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[t
     return [len(frames) - 1], []
 
 
-def _coming(
-    run: Run | None, record: Recorded, now: tuple[float, ...], epoch: int
-) -> list[tuple[int, tuple[float, ...]]]:
+def _coming(run: Run | None, record: Recorded, now: Rates, epoch: int) -> list[tuple[int, Rates]]:
     """Return the rates that the schedule of the recorded run still has ahead, as runs of equal ones; empty if unknown."""
-    if run is None or run.steps != int(record.steps[-1]) or run.optimizer.lr_schedule is None:
+    if run is None or run.steps != int(record.steps[-1]):
         return []
     moment = run.optimizer.lr_pace.moment()
-    made = moment.schedule.table(moment.standing, moment.rates, MOST_COMING, epoch)
-    if moment.schedule.moving:
-        made = np.hstack([made, moment.schedule.momenta(moment.standing, MOST_COMING, epoch)])
+    if (schedule := moment.schedule) is None:
+        return []
+    made = schedule.table(moment.standing, moment.rates, MOST_COMING, epoch)
+    if schedule.moving:
+        made = np.hstack([made, schedule.momenta(moment.standing, MOST_COMING, epoch)])
     rest = now[made.shape[1] :]
     return [(len([*same]), (*rates, *rest)) for rates, same in groupby(map(tuple, made.tolist()))]
 
