@@ -134,7 +134,7 @@ def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[t
 
 
 def _coming(run: Run | None, record: Recorded, now: Rates, epoch: int) -> list[tuple[int, Rates]]:
-    """Return the rates that the schedule of the recorded run still has ahead, as runs of equal ones; empty if unknown."""
+    """Return the rates that a run's schedule still has ahead, as runs of equal ones; empty if they are unknown."""
     if run is None or run.steps != int(record.steps[-1]):
         return []
     moment = run.optimizer.lr_pace.moment()
