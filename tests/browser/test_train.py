@@ -302,6 +302,39 @@ def test_a_line_that_leaves_the_recording_is_no_part_of_it(browse, tmp_path):
     assert page.evaluate("scalarviz.run.steps") == recorded
 
 
+def test_shift_and_the_wheel_change_the_weight_under_the_pointer(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
+    weights = page.evaluate("[...scalarviz.run.shown(4, scalarviz.player.document).texels.weight].slice(0, 12)")
+    places = page.evaluate("""() => {
+        const { player } = scalarviz, box = player.canvas.getBoundingClientRect(), found = [];
+        for (let y = 0; y < box.height; y += 6) for (let x = 0; x < box.width; x += 6) {
+            const hit = player.overlay.pick([x, y].map(side => side / player.view.type));
+            if (hit && player.document.plates[hit.plate].start + hit.element === 4) found.push([x + box.left, y + box.top]);
+        }
+        return found;
+    }""")
+    x, y = np.mean(places, axis=0).tolist()
+    page.mouse.move(x, y)
+    page.wait_for_function("() => scalarviz.player.hovered === 4")
+    page.keyboard.down("Shift")
+    for _ in range(3):
+        page.mouse.wheel(0, -100)
+    page.keyboard.up("Shift")
+    page.wait_for_function("() => scalarviz.run.computed === 1")
+    found = page.evaluate(
+        "[...scalarviz.run.shown(scalarviz.frame, scalarviz.player.document).texels.weight].slice(0, 12)"
+    )
+    wanted = weights[4] + 0.15 * max(map(abs, weights))
+    assert found[4] == pytest.approx(wanted, rel=1e-3)
+    assert found[:4] + found[5:] == weights[:4] + weights[5:]
+    assert page.evaluate("location.hash") == f"#train=7&did=4:{float(f'{wanted:.4g}')!r}@7"
+    page.keyboard.down("Shift")
+    page.mouse.move(5, 5)
+    page.mouse.wheel(0, -100)  # over no cube: the picture zooms, as ever
+    page.wait_for_timeout(400)
+    assert page.evaluate("scalarviz.run.computed") == 1
+
+
 @pytest.mark.parametrize("frame", [99, 3])
 def test_a_schedule_goes_on(frame, browse, tmp_path):
     """From the last frame and from an earlier one: the rates of the steps to come are those of the run's schedule."""

@@ -5,6 +5,7 @@ import { countText } from "./numbers.js";
 import { part } from "./page.js";
 
 const EQUAL = 0.5; // of all first weights, where they begin equal
+const SCROLLED = 0.05 / 100, SCROLL_REST = 250; // of the largest weight, for a pixel of the wheel; and milliseconds after which it rests
 const MISTAKES = {
   keep: ["no zero_grad", "each step adds its gradient to those of the steps before"],
   raw: ["no bias correction", "the averages of Adam begin at 0, and stay too small at first"],
@@ -70,7 +71,37 @@ export class Changes {
     this.home = part("tools").appendChild(element("button", "", "recording"));
     this.home.title = "show the recorded steps; the time bar has a ring for what this page computed";
     this.home.addEventListener("click", () => training.home());
+    part("stage").addEventListener("wheel", event => event.shiftKey && this.turn(event), { capture: true, passive: false });
     this.write(null, page.frame);
+  }
+
+  /** The state of the recorded training before the shown frame. */
+  get key() {
+    const { told, line, page } = this.training;
+    return told.keys.findLast(one => one.frame <= (line ? line.place : page.frame)) ?? told.keys[0];
+  }
+
+  /** Whether a number is a weight that can get another value after the shown frame. */
+  takes(index) {
+    const { trained, frozen } = this.key;
+    return this.training.possible && Boolean(trained[index] || frozen[index]);
+  }
+
+  /** Change the weight under the pointer by Shift and the wheel, once the wheel rests. */
+  turn(event) {
+    const { training, training: { page, told } } = this, index = page.player.hovered;
+    if (!this.takes(index)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const weights = page.run.shown(page.frame, page.player.document).texels.weight.subarray(0, told.keys[0].trained.length);
+    if (this.turned?.index !== index) this.turned = { index, value: weights[index] };
+    this.turned.value -= SCROLLED * weights.reduce((most, w) => Math.max(most, Math.abs(w)), 0) * (event.deltaY || event.deltaX);
+    clearTimeout(this.turned.timer);
+    this.turned.timer = setTimeout(() => {
+      const { value } = this.turned;
+      this.turned = null;
+      training.change(index, Number(value.toPrecision(4)));
+    }, SCROLL_REST);
   }
 
   /** The rate that somebody typed; null: that of the line. */
@@ -92,10 +123,8 @@ export class Changes {
     if (!this.typed) set(this.lr, line || page.run === base ? rate : told.rates[0]);
     set(this.batch, at("batch") ?? told.settings.batch);
     for (const [name, field] of this.switches) field.checked = at(name) > 0;
-    const key = told.keys.findLast(one => one.frame <= (line ? line.place : frame)) ?? told.keys[0];
-    const shown = training.possible && texel !== null && (key.trained[texel] || key.frozen[texel]);
-    for (const { parentElement } of [this.value, this.frozen]) parentElement.hidden = !shown;
-    this.frozen.checked = Boolean(at(`f${texel}`) ?? key.frozen[texel]);
+    for (const { parentElement } of [this.value, this.frozen]) parentElement.hidden = !this.takes(texel);
+    this.frozen.checked = Boolean(at(`f${texel}`) ?? this.key.frozen[texel]);
     this.home.hidden = !line;
     this.undo.disabled = !line;
   }
