@@ -241,7 +241,7 @@ def test_a_telephone_has_all_of_it(browse, file):
     sizes = page.evaluate("""() => {
         const all = CanvasRenderingContext2D.prototype, own = all.fillText, found = [];
         all.fillText = function () {
-            found.push(parseFloat(this.font.split(" ")[1]) * this.getTransform().a / devicePixelRatio);
+            found.push(parseFloat(/[\\d.]+px/.exec(this.font)[0]) * this.getTransform().a / devicePixelRatio);
         };
         scalarviz.player.overlay.ink.films.clear();
         scalarviz.player.draw();
@@ -269,7 +269,7 @@ def test_a_telephone_has_all_of_it(browse, file):
         assert card["y"] > 0, wide
         assert card["y"] + card["height"] <= time["y"] + 1, wide
         assert time["y"] + time["height"] <= high, wide
-    page.wait_for_function("() => scalarviz.shape === 0")
+    page.wait_for_function("() => scalarviz.shape === 2")
     page.keyboard.press("Escape")
     assert page.evaluate("document.documentElement.scrollWidth") <= 844
     bar = page.locator("#bar").bounding_box()

@@ -279,6 +279,10 @@ def stacked(panels: Sequence[WantedPanel], box: Box, gap: float) -> dict[str, Bo
 
 
 def _column(box: Box, wanted: Sequence[WantedPanel]) -> dict[str, Box]:
+    """Place the panels that fit; or the main one alone, if it is too high but may be lower."""
+    main = max(wanted, key=lambda panel: panel.rank, default=None)
+    if main is not None and main.height > box[3] >= main.lowest:
+        return {main.name: box}
     return stacked(fitting_panels(wanted, box[3], _SPACE), box, _SPACE)
 
 

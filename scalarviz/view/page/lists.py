@@ -197,7 +197,9 @@ class FrameLists:
         self._standing = {f"{name} at step ": f"{name} recorded at step " for name in standing}
         for bench in (one for some in self._benches for one in some):
             bench.captioned = bench.strip.clips = False
-        self.add_frame(replace(frame, step=LONG_STEP, loss=LONG_LOSS, lr=LONG_RATE, next_lr=None), words)
+        self.add_frame(
+            replace(frame, step=LONG_STEP, loss=LONG_LOSS, shown_loss=LONG_LOSS, lr=LONG_RATE, next_lr=None), words
+        )
 
     def _add(self, series: object, records: list[Record]) -> None:
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)

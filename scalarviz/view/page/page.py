@@ -72,11 +72,14 @@ def _hashed(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
-def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
-    """Return a page's words about its run; `program` names the recording program."""
+def about_of(subject: Subject, title: str, program: str, trains: bool) -> dict[str, Any]:
+    """Return a page's words about its run; `program` names the recording program; whether the page `trains`."""
     facts = subject.source.facts
     line = [title, "" if facts is None else facts.engine, program]
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "gestures": list(map(list, GESTURES))}
+    return {
+        "line": "  \N{MIDDLE DOT}  ".join(filter(None, line)),
+        "gestures": list(map(list, GESTURES + TRAINING * trains + NAMES)),
+    }
 
 
 def json_number(number: float | None) -> float | str:
@@ -169,6 +172,19 @@ GESTURES = (
     ("Click, tap", "on a cube: inspect it"),
     ("Drag", "on the time bar: go to that step"),
 )
+NAMES = (
+    ("0.weight[1][0]", "in layer 0, the weight from input 0 to unit 1: units and inputs are counted from 0"),
+    ("δ", "delta, in an opened step: how the loss grows with a sum"),
+)
+TRAINING = (
+    ("open step", "look inside the next step, one operation after the other"),
+    ("train on, train here", "train from the shown step, in this browser; the recording stays"),
+    ("change", "take another batch or other first weights, or make a mistake"),
+    ("undo", "go to the moment before the last change"),
+    ("recording", "show the recorded steps"),
+    ("Ring", "on the time bar: show the recording, or what this page computed"),
+)
+"""Names and buttons in the help of a page."""
 
 
 def shows_of(recorded: Iterable[str]) -> list[str]:

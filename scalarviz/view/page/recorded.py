@@ -112,7 +112,8 @@ def html_of(
     program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)
     head = {
         "document": document, **numbers,
-        "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
+        "keys": keys_of({*quantities, *(("micro",) if walks else ())}),
+        "about": about_of(subject, title, program, bool(trains.parts)),
         **branch_marks(past), "bars": bars_of(subject, last, record.steps[shown].tolist()), "pictures": seen,
     }  # fmt: skip
     if lines:

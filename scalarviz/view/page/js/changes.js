@@ -7,7 +7,7 @@ import { part } from "./page.js";
 const EQUAL = 0.5; // of all first weights, where they begin equal
 const SCROLLED = 0.05 / 100, SCROLL_REST = 250; // of the largest weight, for a pixel of the wheel; and milliseconds after which it rests
 const MISTAKES = {
-  keep: ["no zero_grad", "each step adds its gradient to those of the steps before"],
+  keep: ["no zero_grad", "zero_grad sets all gradients to 0 before a step; without it each step adds its gradient to those of the steps before"],
   raw: ["no bias correction", "the averages of Adam begin at 0, and stay too small at first"],
 };
 

@@ -28,6 +28,7 @@ export class Line {
   /** `place` is a frame of the recording; `first` are other first weights, `{ seed }` or `{ equal }`, or null. */
   constructor(recording, run, place, first = null, did = []) {
     Object.assign(this, { recording, run, place, first, did }); // changes: what, step, value, and the number of frames until then
+    run.did = did;
   }
 
   /** Return the last value of what was changed, up to a frame. */

@@ -125,10 +125,12 @@ export class RecordedRun {
   }
 
   flagsAt(frame) {
-    if (!this.marks) return new Uint8Array(this.document.texels);
-    const from = Math.min(frame, this.marks.frames - 1) * this.marks.columns;
-    const flags = this.marks.bytes.subarray(from, from + this.marks.columns);
-    return frame < this.frames - this.computed ? flags : flags.map(bits => bits & ~MARK_BITS.dead); // not known
+    const { marks } = this, from = marks && Math.min(frame, marks.frames - 1) * marks.columns;
+    const flags = marks ? marks.bytes.subarray(from, from + marks.columns) : new Uint8Array(this.document.texels);
+    if (frame < this.frames - this.computed) return flags;
+    const found = flags.map(bits => bits & ~MARK_BITS.dead); // not known
+    for (const [what, , value, frames] of this.did) if (what[0] === "f" && frames <= frame) found[what.slice(1)] = value ? MARK_BITS.frozen : 0;
+    return found;
   }
 
   // ---- one number

@@ -191,10 +191,13 @@ export class TimeBar {
     ink.fit(this.look);
     this.labelled = this.risen = -Infinity; // the places of the last label below, and of the last one aside
     for (const [name, since, lists] of bar.layers) {
-      const list = lists[Math.max(since.findLastIndex(from => from <= step), 0)], foot = bar.plot[1];
+      const foot = bar.plot[1];
+      let list = lists[Math.max(since.findLastIndex(from => from <= step), 0)];
       let move = point => this.placeOf(point);
       if (name === "cursor") move = ([x, y]) => [here + x, stretched(y, foot, foot, down)];
       if (name === "flag") {
+        const more = Math.max(0, ink.measure(countText(step), LABEL_SIZE, true) + 2 * HALF_LABEL - (list[0]?.[3] ?? 0)); // of a longer number
+        list = list.map(one => (one[0] === "rect" ? one.with(1, one[1] - more / 2).with(3, one[3] + more) : one));
         const half = (list[0]?.[3] ?? 0) / 2, middle = limited(here, bar.flag[0] + half, bar.flag[1] + across - half);
         move = ([x, y]) => [middle + x, y];
       }
@@ -234,7 +237,8 @@ export class TimeBar {
       for (const [radius, colour] of [[RING, "text2"], [RING - 2, "panel"]]) ink.disc(...this.endOf(other), radius, this.look[colour]);
     }
     if (run.computed) for (const [from, to, colour] of [[0, here, "text1"], [here, this.size[0], "flow"]]) this.drawLine(ink, run, this.look[colour], 2, from, to);
-    if (pressed) ink.text(this.placeOfStep(end), stretched(rail[1], plot[1], plot[1], this.more[1]), countText(end), LABEL_SIZE, this.look.text3, { end: "middle" });
+    const aside = ink.measure(countText(end), LABEL_SIZE) / 2;
+    if (pressed) ink.text(Math.min(this.placeOfStep(end), this.size[0] - aside), stretched(rail[1], plot[1], plot[1], this.more[1]), countText(end), LABEL_SIZE, this.look.text3, { end: "middle" });
   }
 
   // Draw rail and losses of what a line computed, between two places.

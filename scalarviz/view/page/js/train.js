@@ -12,6 +12,7 @@ import { listOfSlot } from "./slots.js";
 const MOST_LINES = 12; // the oldest goes
 const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const MOST_PAINTED = 64; // of their panels
+const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 const CHANGE = /^(lr|batch|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
 const WHOLE = { batch: value => Number.isSafeInteger(value) && value > 0 };
@@ -25,7 +26,7 @@ export class TrainOn {
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
     this.button.addEventListener("click", () => this.toggle());
     this.changes = new Changes(this);
-    page.bar.onLine = run => this.running || this.waiting || page.take(run);
+    page.bar.onLine = run => this.cancel() || this.pause() || page.take(run);
   }
 
   /** The line that the page shows; null: a recorded one. */
@@ -136,6 +137,7 @@ export class TrainOn {
   /** Bring the engine to a frame of a line, and ask it for more; undefined if it does not begin, which the page says. */
   async reach(line, frame, { orders = [], ...more }) {
     Object.assign(this, { waiting: true, due: 0 });
+    const slow = setTimeout(() => (part("about").textContent = `computing step ${countText(line.run.steps[frame] ?? 0)}\u2026`), SLOW_MS);
     try {
       await (this.ready ??= this.prepare());
       const atEnd = frame === line.run.frames - 1, there = atEnd && this.stands === line ? [] : line.ordersTo(frame);
@@ -147,6 +149,7 @@ export class TrainOn {
       this.write();
       return refuse(error);
     } finally {
+      clearTimeout(slow);
       this.waiting = false;
     }
   }
@@ -261,8 +264,9 @@ export class TrainOn {
 
   write() {
     const { page, line, running, atEnd, possible } = this;
-    this.button.textContent = running ? "pause" : atEnd ? "train on" : "train here";
-    this.button.title = running ? "" : `train from step ${countText(page.run.steps[page.frame])}, in this browser${atEnd ? " (Space)" : ""}`;
+    this.button.textContent = atEnd || running ? "train on" : "train here";
+    this.button.setAttribute("aria-pressed", String(running)); // the button that plays says "pause"
+    this.button.title = `train from step ${countText(page.run.steps[page.frame])}, in this browser${atEnd ? " (Space)" : ""}`;
     this.button.disabled = !possible;
     page.controls.playing(running || page.playing);
     this.changes.write(line, page.frame);
@@ -299,7 +303,7 @@ export class TrainOn {
 
   async repeat(until, from, first, did) {
     const { page, base, repeats } = this;
-    this.repeated = `training to step ${countText(until)}, as the address says`;
+    part("about").textContent = this.repeated = `computing step ${countText(until)}\u2026, as the address says`;
     if (page.run !== base) page.take(base);
     if (first) await this.restart(first);
     else page.go(from === null ? base.frames - 1 : Math.max(base.steps.findLastIndex(step => step <= from), 0));
