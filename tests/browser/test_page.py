@@ -269,7 +269,7 @@ def test_a_telephone_has_all_of_it(browse, file):
         assert card["y"] > 0, wide
         assert card["y"] + card["height"] <= time["y"] + 1, wide
         assert time["y"] + time["height"] <= high, wide
-    page.wait_for_function("() => scalarviz.shape === 2")
+    page.wait_for_function("() => scalarviz.shape === 0")
     page.keyboard.press("Escape")
     assert page.evaluate("document.documentElement.scrollWidth") <= 844
     bar = page.locator("#bar").bounding_box()

@@ -182,6 +182,7 @@ TRAINING = (
     ("change", "take another batch or other first weights, or make a mistake"),
     ("undo", "go to the moment before the last change"),
     ("recording", "show the recorded steps"),
+    ("Shift+wheel", "over a cube: change its weight"),
     ("Ring", "on the time bar: show the recording, or what this page computed"),
 )
 """Names and buttons in the help of a page."""
