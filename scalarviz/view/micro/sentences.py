@@ -370,7 +370,8 @@ class Sentences:
         if name == BACK:
             return opened.made(k).delta
         if name == "target":
-            return float(opened.targets[k, 0])
+            wanted = opened.data_means["target"]
+            return float(wanted[k]) if k < len(wanted) else float("nan")  # a class is one number for all outputs
         if name.startswith(DELTA):
             return float(opened.delta_sums[name.removeprefix(DELTA)][k])
         row = self._frame.activations.get(name)
