@@ -69,6 +69,13 @@ def trial(problem: Problem, plan: Plan, rows: Sequence[int], adjoints: Sequence[
     return made.text([])
 
 
+def update_alone(update: Plan, states: int, dtype: str) -> str:
+    """Return the body of a JavaScript function that returns those of an optimiser's update by name."""
+    made = _Module(dtype)
+    made.add_update(update, states)
+    return made.text([])
+
+
 class _Module:
     """Functions that share constants, and the rows of loops."""
 
@@ -287,7 +294,7 @@ def settings(problem: Problem) -> dict[str, Any]:
         "before": problem.t_start, "mean": problem.reduction == "mean", "limits": limits, "tracks": tracks,
         "penalised": problem.limits.penalised,
         "numbers": problem.data.shape[0], "features": plan.n_features, "parameters": plan.n_parameters + plan.n_derived,
-        "rates": [update.n_parameters, update.n_parameters + update.n_derived],
+        "rates": update.n_parameters + update.n_derived,
     }  # fmt: skip
 
 

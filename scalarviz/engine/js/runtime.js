@@ -134,15 +134,42 @@ class Engine {
    */
   constructor(made, settings, numbers) {
     Object.assign(this, { made, settings }, numbers);
-    const Real = this.theta.constructor, { parameters, rates } = settings;
+    const Real = this.theta.constructor, { parameters } = settings;
     this.extended = parameters === this.theta.length ? this.theta : new Real(parameters); // with derived parameters
     this.sums = new Float64Array(parameters); // of the gradients
     this.grad = new Real(this.theta.length);
-    this.exact = new Float64Array(rates[1]); // the numbers of a step, for the update
-    this.rounded = new Real(rates[1]);
+    this.makeRoom(settings.rates);
     this.stats = new Float64Array(settings.tracks.length);
     this.order = new Int32Array(settings.batch);
     for (let at = 0; settings.features && at < this.data.length; at += settings.numbers) made.features(this.data, at);
+  }
+
+  // Make room for the numbers of a step, for the update.
+  makeRoom(count) {
+    this.exact = new Float64Array(count);
+    this.rounded = new this.theta.constructor(count);
+  }
+
+  /** Take another optimiser, at its first step: the `functions` of its update, how many numbers these take, and the first numbers of its state. */
+  takeOptimiser({ derived, update }, { numbers, starts }) {
+    this.made = { ...this.made, derived, update };
+    this.settings = { ...this.settings, before: -this.steps };
+    this.state = starts.map(start => new this.theta.constructor(this.theta.length).fill(start));
+    this.makeRoom(numbers);
+  }
+
+  /** Take other penalties: the printed update has those of `limits`, and the gradient gets the rest. */
+  takePenalties(change) {
+    this.printed ??= this.settings.limits;
+    const limits = { ...this.settings.limits, ...change };
+    this.settings = { ...this.settings, limits, penalised: limits.l1 !== 0 || limits.l2 !== 0 };
+    this.rest = [limits.l1 - this.printed.l1, limits.l2 - this.printed.l2];
+  }
+
+  // Return the gradient for the printed update.
+  get pulled() {
+    const { theta, grad, rest: [l1, l2] = [0, 0] } = this;
+    return l1 || l2 ? grad.map((g, i) => g + l1 * Math.sign(theta[i]) + 2 * l2 * theta[i]) : grad;
   }
 
   /** Take another number of samples for a step. */
@@ -185,7 +212,7 @@ class Engine {
     made.derived(exact);
     for (let k = 0; k < exact.length; k++) rounded[k] = exact[k];
     if (clipped) rounded[2] = this.clipping();
-    made.update(rounded, this.theta, this.grad, this.state, this.columns, this.trained);
+    made.update(rounded, this.theta, this.pulled, this.state, this.columns, this.trained);
   }
 
   /** Return the loss of the present weights, of the next batch or of all samples (without penalties); the gradient stays. */

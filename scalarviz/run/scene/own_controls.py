@@ -163,12 +163,22 @@ def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
     if value in _PLAIN and now in _PLAIN:
         return _set_momentum(momentum, reader, before)
     kind = "SGD" if value in _PLAIN else value
-    like = (value in _PLAIN) == (now in _PLAIN) and (value in _UNIT) == (now in _UNIT)
+    like = now is not None and family(value) == family(now)
     if not (like and now in OPTIMIZERS and rate is not None):
-        own: Mapping[str, float] = getattr(reader.options, "rates", {})
-        rate = before.get("lr", own.get(value.lower(), _PLAIN_RATE if value in _PLAIN else _RATE))
+        rate = before.get("lr", usual_rate(value, reader.options))
     numbers = {"lr": rate, **unusual_numbers(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}
     return Change(optimizer=kind, numbers=tuple(numbers.items()))
+
+
+def family(rule: str) -> int:
+    """Return a number that is the same for rules whose usual rates are about the same."""
+    return 2 * (rule in _UNIT) + (rule in _PLAIN)
+
+
+def usual_rate(rule: str, options: Any) -> float:
+    """Return the rate with which a rule begins after one of another family."""
+    own: Mapping[str, float] = getattr(options, "rates", {})
+    return own.get(rule.lower(), _PLAIN_RATE if rule in _PLAIN else _RATE)
 
 
 def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:

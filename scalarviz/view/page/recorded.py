@@ -6,6 +6,7 @@ import json
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,11 @@ def html_of(
     numbers, tables = gathered(subject, read(), document, quantities)
     seen = films(pictures, others)
     slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
-    run = scene.run if isinstance(scene, Scene) else None
-    trains = trains_of(source, with_panels, shown, slots, run, limit)
+    trains = trains_of(source, with_panels, shown, slots, scene if isinstance(scene, Scene) else None, limit)
     if trains.parts:
         word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
         lists.add_coming(
-            last,
+            last if last.settings is None else replace(last, settings=replace(last.settings, optimizer=trains.wide)),
             "  \N{MIDDLE DOT}  ".join(("trained on in this page", *word)),
             {one["name"] for one in seen} - slots.keys(),
         )

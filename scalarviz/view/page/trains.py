@@ -20,6 +20,7 @@ from ...errors import FileFormatError, ScalarvizError
 from ...run.core.gather import drawn_weights, laws_of_weights
 from ...run.opened.network import Network
 from ...run.run import Run
+from ...run.scene.scene import Scene
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.programs import Rule
 from ...run.sources.recording.recorded import Recorded
@@ -27,6 +28,7 @@ from ...run.sources.recording.steps import leading, training_at
 from ...tape import Plan, lower
 from ..panels.drawer import Slot
 from ..shown.subject import Subject
+from .choices import optimisers
 from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
 from .trials import trial_of
@@ -40,28 +42,30 @@ MOST_KEYS, MOST_RATES = 16, 4_000
 """Most states from which a page trains, and most runs of equal rates between them; else it has the last one alone."""
 MOST_COMING = 500
 """Most runs of equal rates that a schedule still has ahead; a page then stays at the last one."""
-CORRECTED = ("Adam", "AdamW")
-"""Optimisers with a bias correction that a page can leave out."""
 
 
 Rates = tuple[float, ...]
 
 
 class Trains(NamedTuple):
-    """The parts of a page that trains; `said` is a clause about them, or why the page only plays."""
+    """The parts of a page that trains; `said` is a clause about them, or why the page only plays.
+
+    `wide` is a name of an optimiser, in whose place the head of a picture has room for that of each choice.
+    """
 
     said: str
     parts: Mapping[str, str] = MappingProxyType({})
+    wide: str = ""
     program: str = ""  # for a worker of its own; the page's policy contains its hash
 
 
 def trains_of(
-    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot], run: Run | None,
-    limit: int,
+    source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot],
+    scene: Scene | None, limit: int,
 ) -> Trains:  # fmt: skip
     """Return what a browser needs to go on from any of the `frames`; it paints the `slots` of panels.
 
-    The recorded `run`, if it is there, tells how its first weights were drawn. Training data of more than `limit`
+    The recorded `scene`, if it is there, tells how its run drew its first weights. Training data of more than `limit`
     bytes are left out: then the page only plays.
     """
     record, keys = source.record, list[dict[str, Any]]()
@@ -87,7 +91,9 @@ def trains_of(
         return (
             _player(f"its training data need {need:,.1f} MB", more) if limit else Trains(f"{PLAYS}: it holds no data")
         )
-    value = problem.store.value
+    value, run = problem.store.value, None if scene is None else scene.run
+    own, options = (None, None) if scene is None else (scene.run.optimizer, scene.options)
+    rules = optimisers(rule, rates[0], own, options)
     target = subject.sample.target
     coming = _coming(run, record, rates, problem.epoch) or [(1, rates)]
     told = {
@@ -98,8 +104,8 @@ def trains_of(
         "slots": [_slot(name, one) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
         "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys],
-        "past": [*past, *coming[:-1]],
-        "laws": [] if run is None else _laws(run, value), "corrects": rule.said.optimizer in CORRECTED,
+        "past": [*past, *coming[:-1]], "laws": [] if run is None else _laws(run, value),
+        "rules": rules.told, "wide": max((one["kind"] for one in rules.told), key=len),
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
     }  # fmt: skip
@@ -108,13 +114,18 @@ def trains_of(
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")}  # fmt: skip
     programs = {"MADE": module(problem), "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
-    made = [f"const {name} = (() => {{\n{text}\n}})();\n" for name, text in programs.items()]
+    made = [f"const {name} = {_called(text)};\n" for name, text in programs.items()]
+    made.append(f"const RULES = [{', '.join(['MADE', *map(_called, rules.programs)])}];\n")
     body = "".join([bare(plain(runtime())), *made, bare(joined("worker.js"))])
     program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
     held = f"{many:,} sample{'s' * (many > 1)}, {math.ceil(len(samples) / 1000):,} kB"
-    return Trains(f"holds the training data ({held}): who gets this file gets the data", parts, program)
+    return Trains(f"holds the training data ({held}): who gets this file gets the data", parts, told["wide"], program)
+
+
+def _called(body: str) -> str:
+    return f"(() => {{\n{body}\n}})()"
 
 
 def _player(why: str, more: str = "") -> Trains:

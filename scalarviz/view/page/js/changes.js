@@ -6,15 +6,20 @@ import { part } from "./page.js";
 
 const EQUAL = 0.5; // of all first weights, where they begin equal
 const SCROLLED = 0.05 / 100, SCROLL_REST = 250; // of the largest weight, for a pixel of the wheel; and milliseconds after which it rests
+const PENALTIES = {
+  l1: "a penalty on the size of each weight: many weights become almost 0",
+  l2: "a penalty on the square of each weight: all weights become smaller",
+};
 const MISTAKES = {
   keep: ["no zero_grad", "zero_grad sets all gradients to 0 before a step; without it each step adds its gradient to those of the steps before"],
   raw: ["no bias correction", "the averages of Adam begin at 0, and stay too small at first"],
 };
 
-/** Return an input in a label. */
-function fieldIn(root, words, title, how) {
-  const label = root.appendChild(element("label", "", how.type === "checkbox" ? "" : words)), field = label.appendChild(element("input"));
+/** Return an input in a label; with the names of `choices` it is a menu, whose values are their places. */
+function fieldIn(root, words, title, how, choices = null) {
+  const label = root.appendChild(element("label", "", how.type === "checkbox" ? "" : words)), field = label.appendChild(element(choices ? "select" : "input"));
   label.title = title;
+  choices?.forEach((name, k) => (field.appendChild(element("option", "", name)).value = String(k)));
   if (how.type === "checkbox") label.append(words);
   return Object.assign(field, how);
 }
@@ -49,7 +54,15 @@ export class Changes {
     });
     this.batch = fieldIn(row, "batch ", `samples of a step, of ${countText(told.settings.samples)}`, { ...number, min: "1", step: "1", max: String(told.settings.samples) });
     this.batch.addEventListener("change", () => training.change("batch", Number(this.batch.value)));
-    this.switches = Object.entries(MISTAKES).filter(([name]) => name !== "raw" || told.corrects).map(([name, [words, title]]) => {
+    this.rule = fieldIn(row, "optimiser ", "another one begins anew, with its usual numbers", {}, told.rules.map(({ name }) => name));
+    this.rule.parentElement.hidden = told.rules.length < 2; // parameter groups have several rules
+    this.rule.addEventListener("change", () => training.change("rule", Number(this.rule.value)));
+    this.penalties = Object.entries(PENALTIES).map(([name, title]) => {
+      const field = fieldIn(row, `${name} `, title, { ...number, min: "0" });
+      field.addEventListener("change", () => training.change(name, Math.max(0, field.valueAsNumber)));
+      return [name, field];
+    });
+    this.switches = Object.entries(MISTAKES).map(([name, [words, title]]) => {
       const field = fieldIn(row, words, title, { type: "checkbox" });
       field.addEventListener("change", () => training.change(name, Number(field.checked)));
       return [name, field];
@@ -122,7 +135,13 @@ export class Changes {
     const [[, [rate]]] = (line ?? training.recording).pace(page.run.steps[frame], frame);
     if (!this.typed) set(this.lr, line || page.run === base ? rate : told.rates[0]);
     set(this.batch, at("batch") ?? told.settings.batch);
-    for (const [name, field] of this.switches) field.checked = at(name) > 0;
+    const rule = at("rule") ?? 0;
+    set(this.rule, rule);
+    for (const [name, field] of this.penalties) set(field, at(name) ?? told.settings.limits[name]);
+    for (const [name, field] of this.switches) {
+      field.checked = at(name) > 0;
+      field.parentElement.hidden = name === "raw" && !told.rules[rule].corrects;
+    }
     for (const { parentElement } of [this.value, this.frozen]) parentElement.hidden = !this.takes(texel);
     this.frozen.checked = Boolean(at(`f${texel}`) ?? this.key.frozen[texel]);
     this.home.hidden = !line;

@@ -1,6 +1,7 @@
 // What a page computed: a line of the run, which leaves the recording at one of its frames, and how the engine gets to
 // each of its own.
 
+import { countText } from "./numbers.js";
 import { rowOf } from "./unpack.js";
 
 const MOST_COMPUTED = 2000; // frames of a line; then every second one goes
@@ -29,6 +30,13 @@ export class Line {
   constructor(recording, run, place, first = null, did = []) {
     Object.assign(this, { recording, run, place, first, did }); // changes: what, step, value, and the number of frames until then
     run.did = did;
+    run.wordsAt = frame => this.wordsAt(frame);
+  }
+
+  // Return what the head of a picture says of the training, by what it would say without changes.
+  wordsAt(frame) {
+    const { rules, wide, settings: { batch } } = this.recording.told, said = count => `batch ${countText(count)}`;
+    return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(batch), said(this.valueAt("batch", frame, batch))]];
   }
 
   /** Return the last value of what was changed, up to a frame. */

@@ -16,6 +16,7 @@ export function splicedList(before, steps, count) {
 }
 
 const PASSING = "passing";
+const DOT = "  \u00b7  "; // between the texts of a line
 
 export class PageLists {
   constructor({ quantities, choices, lists, shapes, layouts, records, standing = {} }) {
@@ -44,9 +45,11 @@ export class PageLists {
     });
   }
 
-  /** Return a list of a computed step: panels that no computed step paints say so. */
-  standingIn(records) {
-    return records.map(record => (record.some(part => this.standing.has(part)) ? record.map(part => this.standing.get(part) ?? part) : record));
+  /** Return a list of a computed step: panels that no computed step paints say so; `words` are other texts in place of some. */
+  standingIn(records, words = []) {
+    const others = new Map([...this.standing, ...words]), said = part => others.get(part) ?? part;
+    const now = part => (typeof part === "string" && part.includes(DOT) ? part.split(DOT).map(said).join(DOT) : said(part));
+    return records.map(record => (record.some(part => now(part) !== part) ? record.map(now) : record));
   }
 
   /** Return the list of a frame for the lying picture (0) or the standing one (1); a panel may offer a choice. */

@@ -47,6 +47,7 @@ export class RecordedRun {
     this.computed = 0; // frames at the end that this page computed
     this.trained = []; // their losses, as they were trained
     this.films = new Map(); // the panels that this page painted, by name: steps, and lists in both themes
+    this.wordsAt = () => []; // pairs of texts: what stands in the list of a computed frame, and what stands there now
     this.rows = []; // rows of activations in the table of all numbers
   }
 
@@ -100,7 +101,7 @@ export class RecordedRun {
   /** Return the display list of a frame. */
   listAt(frame, quantity, shape, choice) {
     const computed = frame >= this.frames - this.computed; // the last list is that of a frame which the page computed
-    if (computed) return this.lists.standingIn(this.lists.at(-1, quantity, shape, choice));
+    if (computed) return this.lists.standingIn(this.lists.at(-1, quantity, shape, choice), this.wordsAt(frame));
     return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
   }
 

@@ -14,8 +14,14 @@ const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an 
 const MOST_PAINTED = 64; // of their panels
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
-const CHANGE = /^(lr|batch|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
-const WHOLE = { batch: value => Number.isSafeInteger(value) && value > 0 };
+const CHANGE = /^(lr|batch|rule|l1|l2|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
+const FORMULAS = { rule: "its optimiser", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
+const FITS = { // whether a page can take a value
+  batch: value => Number.isSafeInteger(value) && value > 0,
+  rule: (value, told) => value in told.rules,
+  l1: value => value >= 0,
+  l2: value => value >= 0,
+};
 
 export class TrainOn {
   constructor(page) {
@@ -173,11 +179,13 @@ export class TrainOn {
   /** Change a weight by its index, freeze it (`f` and its index), or change how the line trains on: one more frame at the same step. */
   async change(what, value) {
     const [, index] = /^f?(\d+)$/.exec(what) ?? [], known = index === undefined || Number(index) < this.told.keys[0].trained.length;
-    if (this.waiting || !this.possible || !known || !Number.isFinite(value) || !(WHOLE[what]?.(value) ?? true)) return;
+    if (this.waiting || !this.possible || !known || !Number.isFinite(value) || !(FITS[what]?.(value, this.told) ?? true)) return;
     this.running = false;
-    const line = this.lineHere(), { run } = line;
-    if (what === "batch") value = Math.min(value, this.told.settings.samples);
-    line.did.push([what, run.steps[run.frames - 1], value, run.frames]);
+    const line = this.lineHere(), { run } = line, { rules, settings } = this.told, rule = line.valueAt("rule", run.frames, 0);
+    if (what === "batch") value = Math.min(value, settings.samples);
+    const note = (name, number) => line.did.push([name, run.steps[run.frames - 1], number, run.frames]);
+    note(what, value);
+    if (what === "rule" && rules[value].family !== rules[rule].family) note("lr", rules[value].rate);
     await this.ask(line, [["change", what, value]]);
     this.tell();
   }
@@ -214,6 +222,13 @@ export class TrainOn {
     putAddress("#");
   }
 
+  /** Why the step after the shown frame does not open: the words of a recorded step are not those of other formulas. */
+  get foreign() {
+    const { line, page, told: { settings: { limits } } } = this, other = name => line && line.valueAt(name, page.frame, limits[name] ?? 0) !== (limits[name] ?? 0);
+    const found = Object.entries(FORMULAS).find(([name]) => other(name));
+    return found && this.possible ? `the step after this one does not open, because the page has no words for ${found[1]}` : "";
+  }
+
   /** Return the numbers of the step after the frame that is shown, of these sides of the switch; null if they are unknown. */
   async open(sides) {
     const { told, page } = this;
@@ -221,7 +236,6 @@ export class TrainOn {
     while (this.waiting) await new Promise(requestAnimationFrame); // for a frame that is still to come
     if (!told.trial || !this.possible) return null;
     const { frame } = page, line = this.line ?? Line.from(this.recording, page.run, frame, null), { batch } = told.settings;
-    if (line.valueAt("keep", frame) > 0) return null; // its gradients are not those of one step
     const known = sides.filter(alone => alone || line.valueAt("batch", frame, batch) === batch); // its words say how many samples
     const [[, rates]] = line.pace(page.run.steps[frame], frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
     const found = await this.reach(line, frame, { open: { rates: [wanted ?? rates[0], ...rates.slice(1)], sides: known } });

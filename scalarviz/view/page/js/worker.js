@@ -1,12 +1,12 @@
 // The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
 // Before it stand the engine (engine/js), MADE (the functions of this run), VIEW (those of the sample's rows) and TRIAL
-// (those of an opened step).
+// (those of an opened step), and RULES (the updates of this run's optimiser and of others).
 
 /** A run that the page trains. */
 class PageTraining {
   /** `keys` are where the page knows the state of the training, with their arrays; `probe` is the sample's inputs and targets. */
-  constructor({ settings, keys, laws, data, columns, shares, probe, rows, view, asked, whole, trial }) {
-    Object.assign(this, { settings, keys, laws, shared: { data, columns, shares }, whole }); // `whole`: whether the loss that is shown is that of all samples
+  constructor({ settings, keys, laws, rules, data, columns, shares, probe, rows, view, asked, whole, trial }) {
+    Object.assign(this, { settings, keys, laws, rules, shared: { data, columns, shares }, whole }); // `whole`: whether the loss that is shown is that of all samples
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
     Object.assign(this, { trial, given: probe.length });
@@ -22,7 +22,7 @@ class PageTraining {
     if (first) {
       if ("seed" in first) drawWeights(numbers.theta, this.laws, first.seed);
       else trained.forEach((yes, k) => yes && (numbers.theta[k] = first.equal));
-      for (const array of numbers.state) array.fill(0);
+      numbers.state.forEach((array, k) => array.fill(this.rules[0].starts[k]));
     }
     this.before = numbers.theta.slice();
     this.trained = null; // the loss of the last step that it did
@@ -54,6 +54,8 @@ class PageTraining {
   change(what, value) {
     const { engine } = this, [, fixed] = /^f(\d+)$/.exec(what) ?? [];
     if (what === "batch") engine.takeBatch(value);
+    else if (what === "rule") engine.takeOptimiser(RULES[value], this.rules[value]);
+    else if (what === "l1" || what === "l2") engine.takePenalties({ [what]: value });
     else if (what === "keep") engine.kept = value > 0;
     else if (what === "raw") engine.uncorrected = value > 0;
     else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
