@@ -309,7 +309,8 @@ def test_shift_and_the_wheel_change_the_weight_under_the_pointer(browse, tmp_pat
         const { player } = scalarviz, box = player.canvas.getBoundingClientRect(), found = [];
         for (let y = 0; y < box.height; y += 6) for (let x = 0; x < box.width; x += 6) {
             const hit = player.overlay.pick([x, y].map(side => side / player.view.type));
-            if (hit && player.document.plates[hit.plate].start + hit.element === 4) found.push([x + box.left, y + box.top]);
+            const index = hit && player.document.plates[hit.plate].start + hit.element;
+            if (index === 4) found.push([x + box.left, y + box.top]);
         }
         return found;
     }""")

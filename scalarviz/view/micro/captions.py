@@ -168,7 +168,7 @@ class Captions:
     # ---- what the target asks of one weight, in words that hold for any numbers
 
     def why(self, step: MicroStep, index: int) -> Iterator[tuple[Word, ...]]:
-        """Yield lines about one sample: the output or δ behind a micro-step, and where its weight `index` goes."""
+        """Yield lines: the output or δ of one sample behind a micro-step, and where its weight `index` goes."""
         stage, row = self._walk.stages.get(step.stage), int(step.units[0]) if len(step.units) == 1 else -1
         if index >= 0:
             _, _, stage, row = self._ends(index)
@@ -176,6 +176,14 @@ class Captions:
             return
         name, opened, own = self._unit(stage, row), self._opened, (f"{DELTA}{stage.name}", row)
         gap, known = self._gap(stage, row), stage.weight is not None and stage.name in opened.delta_sums
+        of_bias = index >= 0 and tensor_of(self._subject, index) is stage.bias
+        if not opened.trial:
+            gap, known = None, False
+            if index < 0:
+                return
+            each = f"Its gradient is the {self._walk.joined} of each {noun(self._subject)}'s δ"
+            other = "." if of_bias else f" · x, not {self._walk.joined} δ · mean x."
+            yield (Word(f"{each}{other}", bound=None),)
         if gap is not None:
             last = self._subject.stages[-1].name, row
             yield (
@@ -191,7 +199,7 @@ class Captions:
             yield (Word("The gradient of each of its weights is δ · input.", bound=None),)
         elif index >= 0:
             update, of = opened.update(index), ((WEIGHT, index), (NEW_WEIGHT, index))
-            thing = "bias" if tensor_of(self._subject, index) is stage.bias else "weight"
+            thing = "bias" if of_bias else "weight"
             verbs = "sinks|stays|rises" if step.phase == PHASES[UPDATE] else "will sink|will stay|will rise"
             before, to, after = EQUATIONS["move"](update.before, update.after)
             yield (

@@ -57,7 +57,7 @@ class Sentences:
         said = self._line(step, selected, computed, adding)
         caption = self.captions.caption_for(step, said.name, said.index, self._about, adding)
         if step.kind not in ("stage", "statistic"):
-            why = tuple(self.captions.why(step, said.index)) if self._opened.trial and not adding else ()
+            why = () if adding else tuple(self.captions.why(step, said.index))
             return replace(said, caption=caption, passing=step.phase != "zero", why=why)
         formulas = tuple(_unbound(formula) for formula in said.formulas)  # in another step it may be about another one
         short = None if said.short is None else _unbound(said.short)
@@ -470,4 +470,4 @@ def _ending(formula: Formula, of: Number, value: float) -> Formula:
     *terms, sign, result = formula.numbers
     own = (bounds(form, [result.text], [of], [value])[0] for form in OF_DIGITS)
     bound = next((one for one in own if one.name), Bound(""))
-    return replace(formula, numbers=(*terms, sign._replace(bound=None), result._replace(bound=bound)))
+    return replace(formula, numbers=(*terms, sign, result._replace(bound=bound)))

@@ -244,7 +244,7 @@ export class TrainOn {
 
   /** Add a frame that the engine computed to a line, and show it. */
   take(line, found) {
-    const { page } = this, { run } = line, { step, trained, loss } = found;
+    const { page } = this, { run } = line, { step, trained, loss } = found, trains = step > line.step;
     line.thin();
     this.paint(line, step, found.painted);
     line.add(found);
@@ -252,9 +252,11 @@ export class TrainOn {
     if (this.wish === line && (page.run !== run || before >= run.frames - 2)) this.show(line);
     else page.bar.show(before, page.look);
     this.write();
+    if (!this.running) this.tell(); // it came after a pause
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
-      const still = trained !== null && found.update.every(one => one === 0);
-      part("about").textContent = this.repeated || (still ? `step ${countText(step)} moved no weight: the gradients are too small. Undo, and take another lr` : page.origin);
+      const still = trains && found.update.every(one => one === 0);
+      const said = still ? `step ${countText(step)} moved no weight: its gradients are too small. Undo, and take another lr` : page.origin;
+      part("about").textContent = this.repeated || said;
       return;
     }
     this.pause();
