@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from kit.commands import reader_of
 from kit.runs import far
 from scalarviz import optim
@@ -130,3 +131,35 @@ def test_the_head_says_the_batch_of_the_line(browse, tmp_path):
     assert "batch 3" in painted(page)
     page.evaluate("scalarviz.go(1)")
     assert "batch 1 " in painted(page)
+
+
+@pytest.mark.parametrize("name", ["xor", "playground", "uinn"])
+def test_another_activation_does_what_it_does_in_the_run(name, browse, tmp_path):
+    made = scene(name)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    bends = page.evaluate("scalarviz.training.told.bends.map(one => one.name)")
+    assert sorted(bends) == ["gelu", "relu", "sigmoid", "tanh"]
+    for bend in [*bends[1:], bends[0]]:
+        chooses(page, "activation", bend)
+        chosen(made, "activation", bend)
+        found = same(page, made, 20)
+        with sv.load_recording(tmp_path / "run.svz") as record:
+            frame = made.run.frame(record.probe)
+        moment = Moment(frame, subject_of(made).source)
+        assert found["loss"] == pytest.approx(moment.shown_loss(made.whole_loss), rel=1e-3)
+        for row, numbers in found["rows"].items():
+            assert far(numbers, np.ravel(frame.activations[row])) < 1e-3, row
+        words = painted(page)
+        labels = page.evaluate("k => Object.values(scalarviz.training.told.bends[k].labels)", bends.index(bend))
+        assert all(label in words for label in labels)
+    page.evaluate("scalarviz.training.change('bend', 1)")
+    page.evaluate("scalarviz.go(2)")  # in the recording
+    assert labels[0] in painted(page)
+
+
+def test_a_network_without_one_hidden_activation_has_no_choice_of_them(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#train=9&did=bend:1@8")
+    waited(page, 9)
+    page.get_by_role("button", name="change").click()
+    assert page.locator("#changes label", has_text="activation").is_hidden()
+    assert page.evaluate("location.hash") == "#train=9"

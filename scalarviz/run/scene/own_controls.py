@@ -249,7 +249,7 @@ def activation_of(reader: Reader) -> str | None:
 
 RATES = (1e-4, 10.0)
 """Ends of the learning rate's track; a typed rate may lie outside."""
-_CLOSE = ("tanh", "relu", "gelu", "sigmoid")
+BENDS = ("tanh", "relu", "gelu", "sigmoid")
 _BATCHES = (1, 16, 128, 1024)
 
 
@@ -297,7 +297,7 @@ def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = No
         Segments(
             "activation", "--activation",
             "Non-linear function between the layers. Without one, many layers act like a single layer.",
-            choices=tuple(dict.fromkeys((*_CLOSE, *bends))), value=activation_of,
+            choices=tuple(dict.fromkeys((*BENDS, *bends))), value=activation_of,
             change=lambda value, reader: None if value == activation_of(reader) else Change(activation=value),
         ),
     )  # fmt: skip

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,10 +26,10 @@ from ...run.sources.played import RecordedSource
 from ...run.sources.recording.programs import Rule
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.steps import leading, training_at
-from ...tape import Plan, lower
+from ...tape import Plan, Tape, lower
 from ..panels.drawer import Slot
 from ..shown.subject import Subject
-from .choices import optimisers
+from .choices import activations, optimisers
 from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
 from .trials import trial_of
@@ -45,6 +46,9 @@ MOST_COMING = 500
 
 
 Rates = tuple[float, ...]
+
+LONG = 20_000
+"""Letters of a program above which those of other activations have loops: they are shorter, and slower."""
 
 
 class Trains(NamedTuple):
@@ -80,7 +84,7 @@ def trains_of(
     if probe is None:
         return Trains(f"{PLAYS}: its recording has no activations")
     why = lacks(problem) or ("it rounds to float16" if rule.said.scale is not None else "")
-    if why or (view := _view(network, subject)) is None:
+    if why or (view := _view(network, network.tape, subject)) is None:
         return _player(why or OTHER)
     names, plan, look = view
     count = problem.plan.n_inputs + problem.plan.n_targets
@@ -94,8 +98,8 @@ def trains_of(
     value, run = problem.store.value, None if scene is None else scene.run
     own, options = (None, None) if scene is None else (scene.run.optimizer, scene.options)
     rules = optimisers(rule, rates[0], own, options)
-    target = subject.sample.target
     coming = _coming(run, record, rates, problem.epoch) or [(1, rates)]
+    (bends, tapes), target = activations(network, subject), subject.sample.target
     told = {
         "settings": settings(problem), "rates": list(coming[-1][1]), "dtype": value.dtype.name, "rows": names,
         "probe": [*probe.tolist(), *([] if target is None else np.ravel(target).tolist())],
@@ -105,7 +109,7 @@ def trains_of(
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
         "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys],
         "past": [*past, *coming[:-1]], "laws": [] if run is None else _laws(run, value),
-        "rules": rules.told, "wide": max((one["kind"] for one in rules.told), key=len),
+        "rules": rules.told, "bends": bends, "wide": max((one["kind"] for one in rules.told), key=len),
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
     }  # fmt: skip
@@ -113,10 +117,17 @@ def trains_of(
     told["trial"] = None if alone is None else alone.told
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")}  # fmt: skip
-    programs = {"MADE": module(problem), "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
-    made = [f"const {name} = {_called(text)};\n" for name, text in programs.items()]
-    made.append(f"const RULES = [{', '.join(['MADE', *map(_called, rules.programs)])}];\n")
-    body = "".join([bare(plain(runtime())), *made, bare(joined("worker.js"))])
+    made, others = module(problem), list[str]()
+    loops = False if len(made) > LONG else None
+    for tape in tapes[1:]:
+        if look_so := _view(network, tape, subject):
+            bent = module(replace(problem, plan=lower(tape.only(loss=True))), unrolled=loops)
+            others.append(f"[{_called(bent)}, {_called(look_so[2])}]")
+    programs = {"MADE": made, "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
+    consts = [f"const {name} = {_called(text)};\n" for name, text in programs.items()]
+    consts.append(f"const RULES = [{', '.join(['MADE', *map(_called, rules.programs)])}];\n")
+    consts.append(f"const BENDS = [{', '.join(['[MADE, VIEW]', *others])}];\n")
+    body = "".join([bare(plain(runtime())), *consts, bare(joined("worker.js"))])
     program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
@@ -197,14 +208,14 @@ def _slot(panel: str, slot: Slot) -> dict[str, Any]:
     return {**slot._asdict(), "panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
 
 
-def _view(network: Network, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:
+def _view(network: Network, tape: Tape, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:
     """Return the rows that a page shows by name and length, and the program that computes them; None if it cannot.
 
     The last row is the sample's loss, if its target is known.
     """
     target = subject.sample.target
     known = target is not None and not np.isnan(target).any()
-    plan = lower(network.tape.only(outputs=True, taps=True, loss=known))
+    plan = lower(tape.only(outputs=True, taps=True, loss=known))
     if plan.body.has_masks or plan.body.couples:
         return None
     body, taps = plan.body, zip(network.stages, network.forward.taps, strict=True)

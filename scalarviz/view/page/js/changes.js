@@ -57,6 +57,9 @@ export class Changes {
     this.rule = fieldIn(row, "optimiser ", "another one begins anew, with its usual numbers", {}, told.rules.map(({ name }) => name));
     this.rule.parentElement.hidden = told.rules.length < 2; // parameter groups have several rules
     this.rule.addEventListener("change", () => training.change("rule", Number(this.rule.value)));
+    this.bend = fieldIn(row, "activation ", "of all hidden layers", {}, told.bends.map(({ name }) => name));
+    this.bend.parentElement.hidden = told.bends.length < 2;
+    this.bend.addEventListener("change", () => training.change("bend", Number(this.bend.value)));
     this.penalties = Object.entries(PENALTIES).map(([name, title]) => {
       const field = fieldIn(row, `${name} `, title, { ...number, min: "0" });
       field.addEventListener("change", () => training.change(name, Math.max(0, field.valueAsNumber)));
@@ -137,6 +140,7 @@ export class Changes {
     set(this.batch, at("batch") ?? told.settings.batch);
     const rule = at("rule") ?? 0;
     set(this.rule, rule);
+    set(this.bend, at("bend") ?? 0);
     for (const [name, field] of this.penalties) set(field, at(name) ?? told.settings.limits[name]);
     for (const [name, field] of this.switches) {
       field.checked = at(name) > 0;

@@ -31,12 +31,20 @@ export class Line {
     Object.assign(this, { recording, run, place, first, did }); // changes: what, step, value, and the number of frames until then
     run.did = did;
     run.wordsAt = frame => this.wordsAt(frame);
+    run.kindsAt = frame => this.bendAt(frame).kinds;
   }
 
-  // Return what the head of a picture says of the training, by what it would say without changes.
+  // Return the activation after a frame: the words beside its cubes, and the kinds of its rows where they are not the recorded ones.
+  bendAt(frame) {
+    const place = this.valueAt("bend", frame, 0), { name, labels } = this.recording.told.bends[place];
+    return { labels, kinds: place ? Object.fromEntries(Object.keys(labels).map(row => [row, name])) : {} };
+  }
+
+  // Return what a picture says of the training, by what it would say without changes.
   wordsAt(frame) {
-    const { rules, wide, settings: { batch } } = this.recording.told, said = count => `batch ${countText(count)}`;
-    return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(batch), said(this.valueAt("batch", frame, batch))]];
+    const { rules, wide, bends: [{ labels: recorded }], settings: { batch } } = this.recording.told, said = count => `batch ${countText(count)}`;
+    const bent = Object.entries(this.bendAt(frame).labels).map(([row, label]) => [recorded[row], label]);
+    return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(batch), said(this.valueAt("batch", frame, batch))], ...bent];
   }
 
   /** Return the last value of what was changed, up to a frame. */

@@ -49,7 +49,8 @@ export class PageLists {
   standingIn(records, words = []) {
     const others = new Map([...this.standing, ...words]), said = part => others.get(part) ?? part;
     const now = part => (typeof part === "string" && part.includes(DOT) ? part.split(DOT).map(said).join(DOT) : said(part));
-    return records.map(record => (record.some(part => now(part) !== part) ? record.map(now) : record));
+    const other = record => record?.some(part => now(part) !== part), behind = record => record[0] === "text" && record[3].startsWith("  ") && record.at(-1) === "left";
+    return records.map((record, k) => (other(record) ? record.map(now) : other(records[k - 1]) && behind(record) ? ["next text", 0, ...record.slice(2)] : record));
   }
 
   /** Return the list of a frame for the lying picture (0) or the standing one (1); a panel may offer a choice. */

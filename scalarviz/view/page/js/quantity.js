@@ -149,7 +149,7 @@ export class Shown {
     let [low, high] = [0, 0];
     const loose = [];
     for (const [name, kind] of Object.entries(this.document.rows)) {
-      const bounds = ROW_BOUNDS[kind], row = this.rowOf(frame, name);
+      const bounds = ROW_BOUNDS[frame.kinds?.[name] ?? kind], row = this.rowOf(frame, name);
       if (bounds) [low, high] = [Math.min(low, bounds[0]), Math.max(high, bounds[1])];
       else if (row && !(name === "input" && this.document.sheet)) loose.push(row);
     }

@@ -48,6 +48,7 @@ export class RecordedRun {
     this.trained = []; // their losses, as they were trained
     this.films = new Map(); // the panels that this page painted, by name: steps, and lists in both themes
     this.wordsAt = () => []; // pairs of texts: what stands in the list of a computed frame, and what stands there now
+    this.kindsAt = () => ({}); // of rows that are not as they were recorded
     this.rows = []; // rows of activations in the table of all numbers
   }
 
@@ -80,7 +81,7 @@ export class RecordedRun {
       errors: Object.fromEntries(entries.map(([name, { errors }]) => [name, errors && this.#moved(errors, layout)])),
       flags: this.#moved(this.flagsAt(frame), layout), step: this.steps[frame], loss: this.loss[frame], lr: this.lr[frame],
       rows: this.rowsAt(frame), rowErrors: this.rowErrors, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
-      past: frame < this.frames - 1,
+      past: frame < this.frames - 1, kinds: this.kindsAt(frame),
     };
   }
 

@@ -14,11 +14,12 @@ const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an 
 const MOST_PAINTED = 64; // of their panels
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
-const CHANGE = /^(lr|batch|rule|l1|l2|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
-const FORMULAS = { rule: "its optimiser", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
+const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
+const FORMULAS = { rule: "its optimiser", bend: "its activation", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
 const FITS = { // whether a page can take a value
   batch: value => Number.isSafeInteger(value) && value > 0,
   rule: (value, told) => value in told.rules,
+  bend: (value, told) => value in told.bends,
   l1: value => value >= 0,
   l2: value => value >= 0,
 };

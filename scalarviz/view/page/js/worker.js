@@ -1,6 +1,7 @@
 // The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
 // Before it stand the engine (engine/js), MADE (the functions of this run), VIEW (those of the sample's rows) and TRIAL
-// (those of an opened step), and RULES (the updates of this run's optimiser and of others).
+// (those of an opened step), RULES (the updates of this run's optimiser and of others) and BENDS (MADE and VIEW, and those
+// of other activations).
 
 /** A run that the page trains. */
 class PageTraining {
@@ -24,6 +25,7 @@ class PageTraining {
       else trained.forEach((yes, k) => yes && (numbers.theta[k] = first.equal));
       numbers.state.forEach((array, k) => array.fill(this.rules[0].starts[k]));
     }
+    this.view = VIEW;
     this.before = numbers.theta.slice();
     this.trained = null; // the loss of the last step that it did
   }
@@ -56,6 +58,7 @@ class PageTraining {
     if (what === "batch") engine.takeBatch(value);
     else if (what === "rule") engine.takeOptimiser(RULES[value], this.rules[value]);
     else if (what === "l1" || what === "l2") engine.takePenalties({ [what]: value });
+    else if (what === "bend") this.bend(...BENDS[value]);
     else if (what === "keep") engine.kept = value > 0;
     else if (what === "raw") engine.uncorrected = value > 0;
     else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
@@ -65,13 +68,20 @@ class PageTraining {
     }
   }
 
+  // Go on with the functions of another activation.
+  bend(made, view) {
+    const { engine } = this, { derived, update } = engine.made;
+    engine.made = { ...made, derived, update };
+    this.view = view;
+  }
+
   /** Return the numbers of the last step, and what the picture shows of it. */
   numbers() {
-    const { engine: { theta, grad }, before, seen, sample, rows } = this;
+    const { engine: { theta, grad }, before, seen, sample, rows, view } = this;
     seen.set(theta);
-    VIEW.derive(seen);
-    VIEW.features(sample, 0);
-    VIEW.look(seen, sample, 0, rows);
+    view.derive(seen);
+    view.features(sample, 0);
+    view.look(seen, sample, 0, rows);
     const shown = Float32Array.from(rows), painted = this.painted();
     const update = Float32Array.from(theta, (w, i) => w - before[i]);
     const { engine, trained } = this;
@@ -122,13 +132,13 @@ class PageTraining {
 
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
   painted() {
-    const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
+    const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows, view } = this, room = new Float64Array(sample.length);
     return slots.map(({ inputs, output }) => {
       const each = output < 0 ? 3 : 1, made = new (output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / wide);
       for (let at = 0, to = 0; at < inputs.length; at += wide) {
         room.set(inputs.subarray(at, at + wide));
-        VIEW.features(room, 0);
-        VIEW.look(seen, room, 0, rows);
+        view.features(room, 0);
+        view.look(seen, room, 0, rows);
         for (let k = 0; k < each; k++) made[to++] = output < 0 ? 255 * rows[from + Math.min(k, size - 1)] : rows[from + output];
       }
       return made;
