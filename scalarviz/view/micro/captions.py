@@ -181,9 +181,8 @@ class Captions:
             gap, known = None, False
             if index < 0:
                 return
-            each = f"Its gradient is the {self._walk.joined} of each {noun(self._subject)}'s δ"
-            other = "." if of_bias else f" · x, not {self._walk.joined} δ · mean x."
-            yield (Word(f"{each}{other}", bound=None),)
+            each = f"Its gradient: the {self._walk.joined} of each {noun(self._subject)}'s δ"
+            yield (Word(f"{each}{'' if of_bias else ' · x'}.", bound=None),)
         if gap is not None:
             last = self._subject.stages[-1].name, row
             yield (
