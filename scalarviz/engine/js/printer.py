@@ -22,8 +22,11 @@ from ...scalar import ops
 from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, translate
 from ...tape import Instruction, Program
 
-UNROLLED = 4000
-"""Most operations of a sample, forward and backward, of a program that is unrolled."""
+UNROLLED = 200
+"""Most operations of a sample, forward and backward, of a program that is unrolled.
+
+In V8 loops are as fast from about 130 to 250 operations on; of 848 they take 0.4 of the time, of 2,704 a tenth.
+"""
 
 Index = int | str
 """A whole number, or an expression of one in a loop."""

@@ -47,9 +47,6 @@ MOST_COMING = 500
 
 Rates = tuple[float, ...]
 
-LONG = 20_000
-"""Letters of a program above which those of other activations have loops: they are shorter, and slower."""
-
 
 class Trains(NamedTuple):
     """The parts of a page that trains; `said` is a clause about them, or why the page only plays.
@@ -118,10 +115,9 @@ def trains_of(
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
              "training": json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")}  # fmt: skip
     made, others = module(problem), list[str]()
-    loops = False if len(made) > LONG else None
     for tape in tapes[1:]:
         if look_so := _view(network, tape, subject):
-            bent = module(replace(problem, plan=lower(tape.only(loss=True))), unrolled=loops)
+            bent = module(replace(problem, plan=lower(tape.only(loss=True))))
             others.append(f"[{_called(bent)}, {_called(look_so[2])}]")
     programs = {"MADE": made, "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
     consts = [f"const {name} = {_called(text)};\n" for name, text in programs.items()]
