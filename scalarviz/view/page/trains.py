@@ -198,7 +198,7 @@ def _laws(run: Run, value: NDArray[Any]) -> list[list[Any]]:
 def _slot(panel: str, slot: Slot) -> dict[str, Any]:
     """Return a slot as JSON data; the inputs of a picture's colours are bytes, as its pixels are."""
     unit = 255.0 if slot.output < 0 and slot.kind == "image" else 1.0
-    inputs = np.asarray(slot.inputs, np.float32)
+    inputs = np.asarray(slot.inputs, np.float32).T  # one input after the other, which is shorter
     numbers = json.loads(array_text(np.rint(unit * inputs) if unit > 1 else inputs))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
     return {**slot._asdict(), "panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
