@@ -720,6 +720,13 @@ class StepDrawing:
             return [*ways[0]]
         return [*ways[1], beside_cubes.predict_button(button, theme, on=self._shown_step.predicts)]
 
+    def in_place_of_caption(self) -> Sketch:
+        """Return the lines about a weight for a page that shows other numbers, for which it has no caption."""
+        line, said, sketch = None if self._rows is None else self._rows[0], self._shown_step.sentence, Sketch()
+        if line is not None and said.caption.text and beside_cubes.SENTENCE <= line[3] < beside_cubes.WHY:
+            beside_cubes.why(sketch, line, self._bench.theme, said)
+        return sketch
+
     def whole_step_frame(self, frame: Frame) -> Frame:
         """Return the frame before the step, for panels that stand beside an opened one."""
         return frame if self.micro_step is None else self.micro_step.before

@@ -97,6 +97,9 @@ def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp
         subject, walk = own_walk(made, alone)
         ats = [*range(1, len(walk) + 1)]
         check_texts(subject, walk, page.evaluate(FILLED, ats))
+        page.evaluate("scalarviz.reach(scalarviz.walk.count)")
+        there = any("lr" in word.text for line in walk.micro_step_at(len(walk)).sentence.why for word in line)
+        assert ("(lr" in painted(page)) == there  # in place of the sentence
 
 
 def check_texts(subject, walk, found):
@@ -112,6 +115,7 @@ def check_texts(subject, walk, found):
         words = {one[3] for one in flat(lists) if one[0] == "text"}
         words |= {word.removeprefix("batch 1  ·  ") for word in words}  # it stands above, where there is room
         words |= {word.text for formula in step.sentence.formulas for word in formula.numbers}  # some have no room
+        words |= {word.text for line in step.sentence.why for word in line}
         words |= {delta_text(float(x)) for row in step.deltas.values() for x in row}
         words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}
         assert len(texts) > 3

@@ -79,7 +79,7 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
     if WHY <= height < TALL:
         caption_lines(sketch, (x, y, width, SENTENCE - ROW), theme, text, passing=said.passing)
         _line((sketch, rules), (x, y + SENTENCE - ROW + 6, rest, LOW), theme, said)
-        _why(sketch, (x, y + SENTENCE - ROW + LOW + 10, width, 0.0), theme, said)
+        why(sketch, (x, y + SENTENCE - ROW + LOW + 10, width, 0.0), theme, said)
         return sketch, rules
     used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=said.passing)
     top = y + height - ROW if height < TALL else y + used + 9
@@ -88,7 +88,7 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
     return sketch, rules
 
 
-def _why(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
+def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
     """Write what the target asks of the weight, one line below the other."""
     x, y, width, _ = box
     widest = [sum(measure(word.text, 1.0, word.bold) for word in line) for line in said.why]

@@ -22,7 +22,7 @@ from ...errors import InputError, ScalarvizError, TypeMismatchError, listing, sh
 from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
-from ..ink.listed import Record, short
+from ..ink.listed import Listed, Record, short
 from ..micro.light import whose_deltas
 from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView, Sentence
 from ..micro.walk import Walk, open_step, sides
@@ -35,6 +35,8 @@ from .trials import MOST_WEIGHTS, deltas_of, reproduces
 
 Floats = NDArray[np.float64]
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
+COMING = "coming"
+"""First part of a record that steps have which the page computes, where others have a caption."""
 SPOTS = {"phase", "switch"}  # places of the picture that a page can press
 
 
@@ -119,6 +121,7 @@ class _Book:
         self._subject, self._pool = subject, pool
         self._benches = [Workbench(subject, size) for size in SHAPES]
         self._lists = [PictureLists(bench, films=True, bound=True, marks=True) for bench in self._benches]
+        self._listed = Listed(self._benches[0].theme, bound=True)
         self.plans: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:
@@ -167,6 +170,8 @@ class _Book:
         parts = self._lists[shape].parts()
         for name in PARTS:
             yield from parts[name]
+        for record in self._listed.records([self._benches[shape].step_drawing.in_place_of_caption()]):
+            yield [COMING, *record]
         for spot in self._benches[shape].spots:
             if spot.name in SPOTS:
                 yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]

@@ -15,14 +15,15 @@ export function splicedList(before, steps, count) {
   return found.length === before.length && found.every((one, k) => one === before[k]) ? before : found;
 }
 
-const PASSING = "passing";
+const PASSING = "passing", COMING = "coming";
 const DOT = "  \u00b7  "; // between the texts of a line
 
 export class PageLists {
   constructor({ quantities, choices, lists, shapes, layouts, records, standing = {} }) {
     Object.assign(this, { quantities, choices, records, layouts, standing: new Map(Object.entries(standing)), shapes: shapes.map((number) => layouts[number]) });
     this.passing = new Set([...records.keys()].filter((k) => records[k][0] === PASSING)); // true of one moment alone
-    for (const k of this.passing) records[k].shift();
+    this.coming = new Set([...records.keys()].filter((k) => records[k][0] === COMING)); // of computed steps alone
+    for (const k of [...this.passing, ...this.coming]) records[k].shift();
     this.count = { next: 0 }; // of the records so far
     this.each = quantities.length + choices; // series of a shape: pictures by quantity, then panels by choice
     this.series = Array.from({ length: shapes.length * this.each }, () => []); // each has the list of every frame

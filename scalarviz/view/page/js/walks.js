@@ -129,7 +129,7 @@ export class RecordedWalk {
   /** Return the display list of a micro-step, for the lying picture (0) or the standing one (1). */
   listAt(at, shape) {
     const list = this.lists[(at - 1) * this.shapes + shape], { lists } = this.run;
-    return this.computed ? lists.standingIn(lists.lasting(list)) : list.map(number => this.records[number]);
+    return this.computed ? lists.standingIn(lists.lasting(list)) : list.flatMap(number => (lists.coming.has(number) ? [] : [this.records[number]]));
   }
 
   /** Return a part of what a micro-step lights, as bytes: of the weights, or of all rows. */
