@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scalarviz.run.questions.ranges import weight_extent
-from scalarviz.view.ink.sketch import Box, Rect, Sketch, TextItem, meet, rgba
+from scalarviz.view.ink.sketch import Bound, Box, Rect, Sketch, TextItem, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT
 from scalarviz.view.screen.hud import state_of
 from scalarviz.view.watch import live
@@ -98,6 +98,13 @@ def printed_digit(text: str) -> float:
     return 10.0 ** (int(power or 0) - places)
 
 
+def written(bound: Bound, value: float) -> str:
+    """What a browser writes for a number: a choice of words by its sign, or its digits."""
+    if bound.form == "either":
+        return bound.before.split("|")[1 + (value > 0) - (value < 0)]
+    return bound.text(value)
+
+
 def lines(texts: list[TextItem]) -> Iterator[str]:
     """What stands on one line, from left to right, where the gap is that of a space."""
     rows: dict[tuple[float, float], list[TextItem]] = {}
@@ -141,7 +148,8 @@ def test_every_text_can_be_read_and_is_true(view):
                 wrong.append(f"{size}: {line!r} is {of}")
         frame, shows = view.bench._frame, view.bench.colouring
         # texts of the moment alone name no number; pieces of equations have a law of their own
-        for text in (text for text in texts if text.bound is not None and text.bound.name and not text.bound.more):
+        known = (text for text in texts if text.bound is not None and text.bound.name)
+        for text in (text for text in known if not text.bound.more and ":" not in text.bound.form):
             here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
             here |= {name: [most] for name, most in shows.extents().items()}
             state = state_of(view.bench.subject, frame, "", shows.shows)
@@ -156,14 +164,17 @@ def test_every_text_can_be_read_and_is_true(view):
             ]  # or their deltas
             if told is not None:
                 moved = [told.frame.values, told.frame.values + np.nan_to_num(told.frame.state.get("change", 0.0))]
-                named = {f"δ of {name}": deltas for name, deltas in told.deltas.items()}
+                opened = view.micro.walk.opened
+                here = {"its gradient": opened.gradient, "rate": [opened.lr]}
                 rows = [
-                    row | named | ({"weight": now} if shows.quantity != "weight" else {})
+                    row | here | {f"δ of {name}": row_of for name, row_of in deltas.items()}
+                    | ({"weight": now} if shows.quantity != "weight" else {})
                     for row in rows
                     for now in moved
-                ]
+                    for deltas in (told.deltas, opened.delta_sums)
+                ]  # fmt: skip
             known = [one[text.bound.name] for one in rows if text.bound.name in one]
-            wanted = [text.bound.text(float(row[text.bound.index])) for row in known]
+            wanted = [written(text.bound, float(row[text.bound.index])) for row in known]
             if text.text not in (*wanted, text.bound.before.rstrip()):
                 wrong.append(f"{size}: {text.text!r} is {text.bound}, which is {wanted!r} at this moment")
         wrong += [f"{size}: {text.text!r}, the picture is of {frame.step}" for text in texts
