@@ -253,7 +253,9 @@ class Bound:
     # a text of the moment that no browser can write
     name: str
     index: int = 0  # of the number; of a tick at the end of the legend (+-1), or of one a tenth as large (+-2), ...
-    form: str = "chip"  # how it is written: a key of `text.WRITTEN`
+    # how it is written: a key of `text.WRITTEN`; or "either", then `before` has words for a smaller, an equal and a
+    # larger number than the first of `more` (else 0), with "|" between them
+    form: str = "chip"
     before: str = ""  # words in front of it, and behind it
     after: str = ""
     within: float = inf  # pixels: without room for both, only the words
