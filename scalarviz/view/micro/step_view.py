@@ -175,9 +175,8 @@ class MicroStepView(OpenedStep):
         mode = "trial step: its weights go back" if self.trial else f"{self.samples}: real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
         place = some if self.adding else f"micro-step {self.position} of {self.count}"
-        return "  \N{MIDDLE DOT}  ".join(
-            (f"paused inside step {self.step:,}", mode, place)
-        )  # the last may have no room
+        parts = f"paused inside step {self.step:,}", mode, place  # the last may have no room
+        return "  \N{MIDDLE DOT}  ".join(parts)
 
 
 DIGITS = 4
