@@ -193,10 +193,12 @@ class Polygon:
 
 Shape = Rect | Cells | Lines | Path | Curve | Polygon
 
+_NONE = np.empty((0, VERTEX), np.float32)
+
 
 def _vertices(boxes: Sequence[Float]) -> Float:
     """Return two triangles per box, shape (6 N, 16), with a pixel of margin for the smooth edge at scales from 1 on."""
-    rows = np.concatenate([np.empty((0, VERTEX), np.float32), *boxes])
+    rows = np.concatenate([_NONE, *boxes])
     half, axis = rows[:, 2:4], rows[:, 4:6]
     local = _CORNERS[None] * (half[:, None] + 1.0)
     across = np.stack([-axis[:, 1], axis[:, 0]], axis=1)
@@ -395,6 +397,8 @@ class Sketch:
         shapes, known = self.tops if top else self.shapes, self._triangles.get(top)
         if known is not None and known[0] == len(shapes):
             return known[1]
+        if not shapes:
+            return _NONE
         chunks, boxes = list[Float](), list[Float]()
         for kind, run in groupby(shapes, type):  # rectangles become boxes together, boxes triangles
             if kind is Polygon:
