@@ -7,6 +7,8 @@ is where it is written (default: ``build/site``).
 from __future__ import annotations
 
 import argparse
+import base64
+import io
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ from types import ModuleType
 from urllib.parse import quote
 
 import nbformat
+from PIL import Image
 from sphinx.cmd.build import main as sphinx
 
 import scalarviz as sv
@@ -40,6 +43,7 @@ PROJECT = ("docs/figures", "benchmarks/README", "CHANGELOG", "CONTRIBUTING", "do
            "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
 NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""
+STILL = re.compile(r'<img [^>]*src="data:image/webp;base64,([^"]+)"')
 LIVE = re.compile(r'sv\.lesson\("(\w+)"')
 LESSON_STEPS, FRAMES = 600, 300
 SCENES = (
@@ -66,7 +70,10 @@ def main() -> int:
         offer_lessons(source / "notebooks", players / "lessons", arguments.repository)
         record(players / "play", arguments.scenes, arguments.steps)
         play_lessons(source / "notebooks", players / "play", arguments.steps)
-        write_pages(source, arguments.scenes)
+        address = "https://{}.github.io/{}/".format(*arguments.repository.split("/")) if arguments.repository else ""
+        if address:
+            preview(players / "play", address)
+        write_pages(source, arguments.scenes, address)
         code = sphinx(["-q", "-b", "html", "-W", "--keep-going", "-c", str(ROOT / "docs" / "site"),
                        "-D", f"html_extra_path={players}", str(source), str(arguments.folder)])  # fmt: skip
     if not code:
@@ -147,6 +154,16 @@ def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
         nbformat.write(notebook, path)
 
 
+def preview(folder: Path, address: str) -> None:
+    """Put the picture of each page beside it, and name it in the page: messages show it beside a link."""
+    for path in folder.glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        data = base64.b64decode(STILL.search(text)[1])  # type: ignore[index]  # every page has one
+        Image.open(io.BytesIO(data)).convert("RGB").save(path.with_suffix(".jpg"), quality=85)
+        named = f'<meta property="og:image" content="{address}play/{path.stem}.jpg">\n<title>'
+        path.write_text(text.replace("<title>", named, 1), encoding="utf-8")
+
+
 def player_of(address: str, title: str) -> str:
     """A frame that can do nothing but play and train on."""
     return (
@@ -155,8 +172,11 @@ def player_of(address: str, title: str) -> str:
     )
 
 
-def write_pages(source: Path, scenes: Iterable[str]) -> None:
-    """The pages that no file holds: the front page with what leads to all others, all scenes, the names of modules."""
+def write_pages(source: Path, scenes: Iterable[str], address: str) -> None:
+    """The pages that no file holds: the front page with what leads to all others, all scenes, the names of modules.
+
+    `address` is that of the site, if it is known; then the front page names its picture.
+    """
     players = "\n\n".join(
         f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Open this scene alone</a>.\n\n'
         + player_of(f"play/{name}.html", f"The scene {name}, which trains on")
@@ -173,6 +193,9 @@ def write_pages(source: Path, scenes: Iterable[str]) -> None:
         for caption, entries in groups.items()
     )
     home = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
+    if address:
+        meta = f'myst:\n  html_meta:\n    "property=og:image": {address}play/front.jpg\n'
+        home = home.replace("---\n", f"---\n{meta}", 1)
     (source / "index.md").write_text("\n\n".join([home, *trees]) + "\n", encoding="utf-8")
 
 

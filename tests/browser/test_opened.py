@@ -267,6 +267,9 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     assert made.evaluate("() => scalarviz.quantity") == "weight"  # that of whole steps stays
     made.evaluate("() => scalarviz.select(7)")  # a chosen cube: the micro-step about its weight
     assert made.evaluate("() => scalarviz.walk.plan.lights[scalarviz.at - 1][3]") == [[7, 8]]
+    made.click("#spots button[aria-label=backward]")
+    made.evaluate("() => scalarviz.select(7)")  # no micro-step of this phase is about it: that of its gradient
+    assert made.evaluate("() => [scalarviz.walk.phaseAt(scalarviz.at), scalarviz.player.pointer]") == [GRADIENTS, None]
     made.click("#spots button[aria-label='this colour']")
     assert state(made)[3] is True
     made.keyboard.press("Space")

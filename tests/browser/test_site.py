@@ -10,6 +10,7 @@ from types import ModuleType
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from PIL import Image
 
 import scalarviz as sv
 
@@ -71,6 +72,14 @@ def test_the_front_page_trains_and_has_three_ways_to_go_on(site, visitor):
 def test_every_scene_trains_also_those_of_the_lessons(site):
     for path in (site / "play").glob("*.html"):
         assert 'id="engine"' in path.read_text(encoding="utf-8"), path.name
+
+
+def test_links_to_the_site_have_a_picture(site):
+    for path in [site / "index.html", *(site / "play").glob("*.html")]:
+        (found,) = re.findall(r'<meta content="([^"]+)" property="og:image"|<meta property="og:image" content="([^"]+)">',
+                              path.read_text(encoding="utf-8"))  # fmt: skip
+        with Image.open(site / "".join(found).removeprefix("https://someone.github.io/scalarviz/")) as picture:
+            assert picture.width > 600, path.name
 
 
 def test_each_lesson_offers_its_notebook_and_where_it_opens(site):

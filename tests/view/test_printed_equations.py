@@ -11,6 +11,7 @@ import pytest
 
 from kit.commands import make_scene
 from scalarviz.run.opened.digits import MINUS, delta_column, read, rounds_to
+from scalarviz.view.micro.equations import EQUATIONS
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.shown.subject import subject_of
 
@@ -133,3 +134,13 @@ def test_a_false_equation_would_be_found():
     assert not is_true("0.1487 × 0.2296 = 0.0342")
     assert not is_true(f"0.3333 {MINUS} 0.5 × 0.0232 = 0.3218")
     assert is_true(f"({MINUS}0.05524 {MINUS} 1)² / 2 = 0.5568")
+
+
+def test_from_where_to_where_a_weight_goes_has_the_digits_of_its_move():
+    rng = np.random.default_rng(0)
+    for before, move in zip(
+        rng.normal(size=500), 10 ** rng.uniform(-5, 1, 500) * rng.choice([-1, 1], 500), strict=True
+    ):
+        start, _, end = EQUATIONS["move"](before, before + move)
+        said = float(read(end).value) - float(read(start).value)
+        assert abs(said - move) <= 0.05 * abs(move), (before, move)

@@ -255,6 +255,7 @@ def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
     cut = [_CUT.get(phase.name, phase.name) for phase in phases]
     for names in ([*cut[:current], phases[current].name, *cut[current + 1 :]], cut):
         needs = [measure(name, CHANNEL, at == current) + _BESIDE for at, name in enumerate(names)]
+        needs[current] = max(needs[current], measure(_count(phases[current]), LABEL) + _BESIDE)
         if sum(needs) <= room:
             break
     else:  # on a telephone some phases have no name: the first, which does least, and those that are far away
@@ -270,6 +271,10 @@ def arrows(box: Box, phases: Sequence[Phase], current: int) -> list[Box]:
         found.append((x, y, share, height))
         x += share + _APART
     return found
+
+
+def _count(phase: Phase) -> str:
+    return f"{phase.done}/{phase.count}"
 
 
 def ribbon(box: Box, theme: Theme, phases: Sequence[Phase], current: int) -> Sketch:
@@ -321,7 +326,11 @@ def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -
     airy = width - measure(name, CHANNEL, after == 0) >= 31
     left, room = x + (20.0 if airy else 13.0), width - (31.0 if airy else _BESIDE)
     colour = theme.text3 if after > 0 else theme.text1
-    ways = (f"{phase.done} of {phase.count}",) if after == 0 and phase.count > 1 else (phase.words, phase.short)
+    ways = (
+        (f"{phase.done} of {phase.count}", _count(phase))
+        if after == 0 and phase.count > 1
+        else (phase.words, phase.short)
+    )
     words = next((way for way in ways if measure(way, LABEL) <= room), "")
     low = height >= 40 and bool(phase.words) and bool(words)
     sketch.text(left, y + (19 if low else height / 2 + 5.5), name, CHANNEL, colour, bold=after == 0)

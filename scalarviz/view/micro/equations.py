@@ -50,10 +50,11 @@ def _descent(before: float, lr: float, gradient: float, after: float) -> tuple[s
 
 
 def _move(before: float, after: float) -> tuple[str, ...]:
-    """Return a weight before and after its step, with the fewest decimals that tell them apart."""
-    ways = ((number(before, k), number(after, k)) for k in range(2, 9))
-    a, b = next((way for way in ways if way[0] != way[1]), (number(before, 3), number(after, 3)))
-    return a, " to ", b
+    """Return a weight before and after its step, with the fewest decimals from which two digits of the move follow."""
+    apart = after - before
+    close = (k for k in range(2, 9) if abs(round(after, k) - round(before, k) - apart) < 0.05 * abs(apart))
+    digits = next(close, 3)
+    return number(before, digits), " to ", number(after, digits)
 
 
 def _squares(loss: float, *numbers: float) -> tuple[str, ...]:

@@ -139,11 +139,12 @@ function descentOf(before, lr, gradient, after) {
   return fallback ?? last;
 }
 
-/** Return a weight before and after its step, with the fewest decimals that tell them apart. */
+/** Return a weight before and after its step, with the fewest decimals from which two digits of the move follow. */
 function moveOf(before, after) {
-  const ways = [2, 3, 4, 5, 6, 7, 8, 3].map(digits => [numberText(before, digits), numberText(after, digits)]);
-  const [a, b] = ways.find(([one, other]) => one !== other) ?? ways.at(-1);
-  return [a, " to ", b];
+  const apart = after - before, rounded = (x, digits) => Math.sign(x) * Number(fixed(Math.abs(x), digits));
+  const close = digits => Math.abs(rounded(after, digits) - rounded(before, digits) - apart) < 0.05 * Math.abs(apart);
+  const digits = [2, 3, 4, 5, 6, 7, 8].find(close) ?? 3;
+  return [numberText(before, digits), " to ", numberText(after, digits)];
 }
 
 // ---- equations with significant digits

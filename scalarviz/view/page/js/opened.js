@@ -167,11 +167,12 @@ export class OpenedPage extends Page {
     return undefined;
   }
 
-  /** A chosen cube: the micro-step of this phase that is about its weight. */
+  /** A chosen cube: the micro-step that is about its weight, of this phase or a later one. */
   select(which) {
     if (!this.walk) return super.select(which);
     const found = typeof which === "number" ? this.walk.about(which, this.walk.phaseAt(this.at)) : null;
     this.player.selected = null; // the list marks it
+    if (found !== null) this.player.pointer = null; // a label beside a finger would cover what the list says
     return found === null ? undefined : this.stop() || this.reach(found);
   }
 

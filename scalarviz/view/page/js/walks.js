@@ -115,9 +115,9 @@ export class RecordedWalk {
     return 1 + this.plan.steps.findIndex(of => of >= phase);
   }
 
-  /** Return the micro-step of this phase that is about a weight; null if none is. */
+  /** Return the first micro-step about a weight from a phase on; null if none is. */
   about(index, phase) {
-    const found = this.plan.lights.findIndex((light, k) => this.plan.steps[k] === phase && light[LIGHT.now].some(([first, end]) => first <= index && index < end));
+    const found = this.plan.lights.findIndex((light, k) => this.plan.steps[k] >= phase && light[LIGHT.now].some(([first, end]) => first <= index && index < end));
     return found < 0 ? null : found + 1;
   }
 
