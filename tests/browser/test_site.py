@@ -18,6 +18,7 @@ pytestmark = pytest.mark.gl
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
+PREVIEW = re.compile(r'<meta (?:content="([^"]+)" property="og:image"|property="og:image" content="([^"]+)")')
 MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
 
 
@@ -76,8 +77,7 @@ def test_every_scene_trains_also_those_of_the_lessons(site):
 
 def test_links_to_the_site_have_a_picture(site):
     for path in [site / "index.html", *(site / "play").glob("*.html")]:
-        (found,) = re.findall(r'<meta content="([^"]+)" property="og:image"|<meta property="og:image" content="([^"]+)">',
-                              path.read_text(encoding="utf-8"))  # fmt: skip
+        (found,) = PREVIEW.findall(path.read_text(encoding="utf-8"))
         with Image.open(site / "".join(found).removeprefix("https://someone.github.io/scalarviz/")) as picture:
             assert picture.width > 600, path.name
 
