@@ -140,6 +140,9 @@ def check_update(said: str, before: float, after: float, gradient: float) -> Non
         assert (after - before) * gradient <= 0, said
     if "through zero" in said:
         assert before * after < 0, said
+    if found := one(r"times its gradient #", said):  # rate times gradient goes down, minus rate times gradient up
+        assert is_rounded(found[0], gradient), said
+        assert ("minus" in said) == (way == "rises"), said
 
 
 def check_gradient(said: str, gradient: float, others: list[float]) -> None:

@@ -327,13 +327,14 @@ def _descent(move: Printed, gradient: float, rate: float | None) -> tuple[str, d
     """Return the words for a move as learning rate times gradient, true as printed, and their numbers; else nothing."""
     if rate is None:
         return "", {}
-    shown = (significant(abs(gradient), digits) for digits in range(2, 6))
+    shown = (significant(gradient, digits) for digits in range(2, 6))
     lr = Decimal(repr(rate))
-    fits = next((g for g in shown if rounds_to(EXACT.multiply(lr, g.value), move)), None)
+    fits = next((g for g in shown if rounds_to(EXACT.multiply(lr, abs(g.value)), move)), None)
     if fits is None:
         return "", {}
     printed = Printed(f"{rate:g}".replace("-", "\N{MINUS SIGN}"), lr, Decimal(0))
-    return ": {lr} (the learning rate) times its gradient {g}", {"lr": printed, "g": fits}
+    minus = "minus " * (gradient < 0)
+    return f": {minus}{{lr}} (the learning rate) times its gradient {{g}}", {"lr": printed, "g": fits}
 
 
 def _moved(before: float, after: float) -> dict[str, Printed]:
