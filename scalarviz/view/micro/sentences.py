@@ -293,7 +293,7 @@ class Sentences:
         if step.phase == "gradients":  # no number of the rule is worked out yet
             summed = step if step.op and index == step.weights[step.column] else None
             made, short = self._of_gradient(index, summed), None
-            meaning = meaning or "δ: error, x: input" * made.letters.endswith("δ · x = g")
+            meaning = meaning or "δ: slope, x: input" * made.letters.endswith("δ · x = g")
             samples = "" if summed is not None else self._opened.of_samples(step, index)
             if summed is not None or samples:
                 short = self._of_gradient(index)
