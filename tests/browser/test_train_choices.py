@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from scalarviz.run.scene.own_controls import own_controls
 from scalarviz.run.source import Moment
 from scalarviz.view.shown.subject import subject_of
 
-from .players import opened, painted, said, scene
+from .players import opened, painted, pixels_of, said, scene
 from .test_train import LAST, stepped, waited, written
 
 
@@ -155,6 +157,112 @@ def test_another_activation_does_what_it_does_in_the_run(name, browse, tmp_path)
     page.evaluate("scalarviz.training.change('bend', 1)")
     page.evaluate("scalarviz.go(2)")  # in the recording
     assert labels[0] in painted(page)
+
+
+DISCS = """frame => scalarviz.pictures.listOf("plane", frame, "dark").find(([kind]) => kind === "cells")"""
+MAP = """() => {
+  const { samples } = scalarviz.training.changes, found = [];
+  for (let y = 0; y < innerHeight; y += 3) for (let x = 0; x < innerWidth; x += 3) {
+    if (samples.under({ clientX: x, clientY: y })) found.push([x, y]);
+  }
+  return [0, 1].map(k => found.map(at => at[k])).map(some => [Math.min(...some), Math.max(...some)]);
+}"""
+
+
+def put(page, kind, share, press):
+    """Choose a kind, and press a place of the map: the place and what the page added, its x, y and kind."""
+    frames = page.evaluate("scalarviz.run.frames")
+    if page.locator("#changes").is_hidden():
+        page.get_by_role("button", name="change").click()
+    button = page.locator("#changes span button").nth(kind)
+    if button.get_attribute("aria-pressed") == "false":
+        button.click()
+    page.evaluate("scrollTo(0, 0)")
+    place = [low + part * (high - low) for part, (low, high) in zip(share, page.evaluate(MAP), strict=True)]
+    press(*place)
+    page.wait_for_function("n => !scalarviz.training.waiting && scalarviz.run.frames === n", arg=frames + 1)
+    what, _, said, _ = page.evaluate("scalarviz.run.did.at(-1)")
+    assert what == "add"
+    return place, [float(part) for part in said.split(";")]
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("name", "options"), [("playground", {}), ("xor", {}), ("xor", {"batch": 4})])
+def test_a_press_on_the_map_adds_a_sample_as_the_runs_own_edit_does(name, options, size, browse, tmp_path):
+    """Its disc is where the pointer was; a batch of all samples stays one."""
+    made, phone = scene(name, **options), size[0] < 500
+    page = opened(browse(reduced_motion="reduce", viewport=dict(zip(("width", "height"), size, strict=True)),
+                         has_touch=phone), written(made, tmp_path), "#frame=99")  # fmt: skip
+    panel, count = made.panels[0], len(made.run.samples()[0])
+    axes = [(axis.least, axis.most) for axis in (panel.across, panel.up)]
+    for k, share in enumerate([(0.2, 0.3), (0.6, 0.85)]):
+        before, frame = page.evaluate(DISCS, 99), page.evaluate("scalarviz.frame")
+        at, (x, y, kind) = put(page, k, share, page.touchscreen.tap if phone else page.mouse.click)
+        assert kind == k
+        wanted = [low + part * (high - low) for part, (low, high) in zip((share[0], 1 - share[1]), axes, strict=True)]
+        assert np.abs(np.subtract((x, y), wanted)).max() < 0.03 * np.ptp(axes[0])
+        after = page.evaluate(DISCS, 99)
+        assert len(after[1]) == len(before[1]) + 8  # a rim, and its inside
+        assert page.evaluate(DISCS, frame) == before
+        scale = page.evaluate("devicePixelRatio")
+        pixel = pixels_of(page.screenshot())[round(at[1] * scale), round(at[0] * scale)]
+        inks = page.evaluate("scalarviz.training.changes.samples.slot.ground.inks.dark")
+        assert np.abs(pixel - [*bytes.fromhex(inks[k])]).max() < 12
+        made.run.add_samples(panel.inputs(np.array([[x, y]])), [[panel.span[k]]])
+        moment = Moment(made.run.frame(), subject_of(made).source)
+        assert page.evaluate(LAST)["loss"] == pytest.approx(moment.shown_loss(made.whole_loss), rel=1e-4)
+        if not phone:
+            assert f"of all {count + k + 1} samples" in painted(page)
+        same(page, made, 20)
+    assert page.get_by_label("batch").input_value() == str(made.run.batch_size)
+    hash = page.evaluate("location.hash")
+    page.get_by_role("button", name="undo").click()
+    assert page.evaluate(DISCS, page.evaluate("scalarviz.frame")) == before
+    again = opened(browse(reduced_motion="reduce"), tmp_path / "page.html", hash)
+    assert waited(again, 47)["weight"] == page.evaluate(LAST)["weight"]
+    assert again.evaluate("location.hash") == hash
+
+
+def test_samples_are_added_while_the_page_trains(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("playground"), tmp_path), "#train")
+    page.evaluate("scalarviz.training.toggle()")
+    page.get_by_role("button", name="change").click()
+    page.locator("#changes span button").first.click()
+    (left, right), (top, bottom) = page.evaluate(MAP)
+    for k in range(3):
+        page.mouse.click((left + right) / 2 + 20 * k, (top + bottom) / 2)
+    page.wait_for_function("() => scalarviz.run.did.length === 3 && scalarviz.training.running")
+    steps = [step for _, step, *_ in page.evaluate("scalarviz.run.did")]
+    page.wait_for_function("step => scalarviz.run.steps.at(-1) > step", arg=steps[-1])
+
+
+@pytest.mark.parametrize(("name", "samples", "did"), [
+    ("playground", 250, "add:NaN;0;1@9,add:-;0;1@9,add:1e400;0;1@9,add:0;6.001;1@9,add:-1e9;0;1@9,add:0;0;2@9"),
+    ("playground", 250, "add:;;1@9,add:0;0;@9,add:0;0;0.5@9,add:0;0;-1@9,add:0;0;1;1@9,add:1@9,add:;;;@9,add:0;0@9"),
+    ("playground", 450, ",".join(["add:0.5;-0.3;1@9"] * 230)),
+    ("rgb", None, "add:0;0;1@9"),
+])  # fmt: skip
+def test_samples_that_cannot_be_added_do_nothing(name, samples, did, browse, tmp_path):
+    """And no more than 200 are added."""
+    page = opened(browse(reduced_motion="reduce"), written(scene(name), tmp_path), f"#train=12&did={did}")
+    waited(page, 12)
+    if samples != 450:
+        assert page.evaluate("location.hash") == "#train=12"
+    if samples:
+        assert page.evaluate("scalarviz.training.line.sizesAt(scalarviz.frame).samples") == samples
+    assert np.isfinite(stepped(page)["loss"])
+
+
+@pytest.mark.parametrize(("name", "options"), [("xor", {}), ("playground", {"data": "plane"})])
+def test_a_map_of_other_inputs_or_targets_takes_no_samples(name, options, browse, tmp_path):
+    made = scene(name, **options)
+    panel, *others = made.panels
+    if name == "xor":
+        made.panels = (replace(panel, inputs=lambda points: panel.inputs(points)[:, ::-1]), *others)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    assert page.evaluate("scalarviz.training.told.slots.map(({ ground }) => ground)") == [None]
+    page.get_by_role("button", name="change").click()
+    assert not page.get_by_text("add a point").count()
 
 
 def test_a_network_without_one_hidden_activation_has_no_choice_of_them(browse, tmp_path):

@@ -75,6 +75,23 @@ def test_limits_sampling_and_frozen_weights_go_on():
     compare([("frozen", run)])
 
 
+@pytest.mark.parametrize("samples", [15, 16, 24, 256])  # the order of one more has other bits
+def test_added_samples_are_those_of_the_run(samples):
+    """Also all samples as a batch, draws with replacement, and features that a sample has once."""
+    asked = [("mlp", {}), ("rgb", {}), ("formula", {}), ("mlp", {"batch_size": None}), ("mlp", {"batch_size": samples}),
+             ("mlp", {"sampling": "replacement", "batch_size": samples})]  # fmt: skip
+    browser, runs = Browser(), [make_run(name, samples=samples, **given) for name, given in asked]
+    for run in runs:
+        run.step(2)
+        inputs, targets = (np.asarray(part)[:2] + 0.125 for part in run.samples())
+        browser.add(run, 20, np.hstack([inputs, targets]))
+        run.add_samples(inputs, targets)
+    for run, found in zip(runs, browser.train(), strict=True):
+        run.step(20)
+        assert far(found["theta"], run.values) <= NEAR["float64"]
+        assert far(found["losses"], run.history.loss[-20:]) <= NEAR["float64"]
+
+
 def test_samples_without_a_share_of_the_mean_go_on():
     data = NETWORKS["classes"].samples(24, 0), np.arange(24) % 3
     for loss in (nn.CrossEntropyLoss(ignore_index=1), nn.CrossEntropyLoss(weight=[0.2, 1.0, 3.0])):

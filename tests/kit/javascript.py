@@ -21,13 +21,14 @@ const kinds = { f4: Float32Array, f8: Float64Array, b1: Uint8Array, u1: Uint8Arr
 const arrayOf = ({ kind, bytes }) => new kinds[kind](new Uint8Array(Buffer.from(bytes, "base64")).buffer);
 const textOf = (array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString("base64");
 const lacking = { _pow, _erf, _erfc, _float16, _key, _mask };
-for (const { made, settings, numbers, rates } of JSON.parse(readFileSync(0, "utf8"))) {
+for (const { made, settings, numbers, rates, added } of JSON.parse(readFileSync(0, "utf8"))) {
   for (const [name, one] of Object.entries(numbers)) {
     if (one?.kind) numbers[name] = arrayOf(one);
     else if (Array.isArray(one)) numbers[name] = one.map(arrayOf);
   }
   const functions = new Function(...Object.keys(lacking), made)(...Object.values(lacking));
   const engine = new Engine(functions, settings, numbers), started = performance.now();
+  for (const sample of added) engine.takeSample(sample);
   const losses = rates.map((own) => engine.step(own)), took = performance.now() - started;
   const { theta, grad, state } = engine, last = { theta: textOf(theta), grad: textOf(grad), state: state.map(textOf) };
   console.log(JSON.stringify({ ...last, took, losses: textOf(Float64Array.from(losses)) }));
@@ -57,8 +58,8 @@ class Browser:
     cases: list[dict[str, Any]] = field(default_factory=list)
     dtypes: list[Any] = field(default_factory=list)
 
-    def add(self, run: Any, count: int, **options: Any) -> None:
-        """Take a run that has trained, for `count` more steps."""
+    def add(self, run: Any, count: int, added: Any = (), **options: Any) -> None:
+        """Take a run that has trained, for `count` more steps, with some `added` samples: inputs, then targets."""
         problem: Problem = run._problem
         assert not lacks(problem)
         value = problem.store.value
@@ -72,7 +73,7 @@ class Browser:
         rates = np.asarray(run.optimizer.lr_pace.table(count, problem.epoch), float)
         table = rates if rates.ndim == 2 else np.full((count, 1), rates)
         made = {"made": module(problem, **options), "settings": settings(problem), "numbers": numbers}
-        self.cases.append({**made, "rates": table.tolist()})
+        self.cases.append({**made, "rates": table.tolist(), "added": np.asarray(added).tolist()})
         self.dtypes.append(value.dtype)
 
     def train(self) -> list[dict[str, Any]]:

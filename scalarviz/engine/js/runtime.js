@@ -178,6 +178,17 @@ class Engine {
     this.order = new Int32Array(count);
   }
 
+  /** Take one more sample, the last one: its inputs and targets. A batch of all samples stays one. */
+  takeSample(given) {
+    const { made, settings, settings: { samples: last, batch, sampling, features }, data } = this, bits = 32 - Math.clz32(last);
+    this.data = new data.constructor(data.length + settings.numbers);
+    this.data.set(data);
+    this.data.set(given, data.length);
+    if (features) made.features(this.data, data.length);
+    this.settings = { ...settings, samples: last + 1, shape: [bits >> 1, bits - (bits >> 1), bits > 8 ? 4 : 24] }; // shape_of in rng.py
+    if (sampling === "epochs" && batch === last) this.takeBatch(last + 1);
+  }
+
   /** Compute the gradient of the next step's batch; return its loss, with penalties. With `kept` it is added to the one before. */
   gradient() {
     const { made, settings, theta, extended, sums, grad, data, order, steps, stats } = this;

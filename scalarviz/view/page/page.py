@@ -179,7 +179,7 @@ NAMES = (
 TRAINING = (
     ("open step", "look inside the next step, one operation after the other"),
     ("train on, train here", "train from the shown step, in this browser; the recording stays"),
-    ("change", "take another batch or other first weights, or make a mistake"),
+    ("change", "take another batch or other first weights, add samples, or make a mistake"),
     ("undo", "go to the moment before the last change"),
     ("recording", "show the recorded steps"),
     ("Shift+wheel", "over a cube: change its weight"),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ... import rng
 from ...engine.js.module import lacks, module, runtime, settings, viewer
+from ...engine.problem import Problem
 from ...errors import FileFormatError, ScalarvizError
 from ...run.core.gather import drawn_weights, laws_of_weights
 from ...run.opened.network import Network
@@ -27,7 +28,7 @@ from ...run.sources.recording.programs import Rule
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.steps import leading, training_at
 from ...tape import Plan, Tape, lower
-from ..panels.drawer import Slot
+from ..panels.drawer import Slot, noun
 from ..shown.subject import Subject
 from .choices import activations, optimisers
 from .pack import array_text, deflated, dense_text
@@ -102,13 +103,14 @@ def trains_of(
         "probe": [*probe.tolist(), *([] if target is None else np.ravel(target).tolist())],
         "inputs": problem.plan.n_inputs, "groups": len(rule.said.rules), "whole": subject.whole_loss,
         "every": int(np.diff(record.steps[-2:]).sum()) or 1,
-        "slots": [_slot(name, one) for name, one in slots.items()],
+        "slots": [_slot(name, one, problem) for name, one in slots.items()],
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
         "keys": [{name: part for name, part in one.items() if name != "arrays"} for one in keys],
         "past": [*past, *coming[:-1]], "laws": [] if run is None else _laws(run, value),
         "rules": rules.told, "bends": bends, "wide": max((one["kind"] for one in rules.told), key=len),
         "columns": [column.tolist() for column in problem.columns],
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
+        "lossOf": "" if (facts := subject.source.facts) is None else facts.loss_of(subject.whole_loss, noun(subject)),
     }  # fmt: skip
     alone = trial_of(problem, network, subject)
     told["trial"] = None if alone is None else alone.told
@@ -195,13 +197,22 @@ def _laws(run: Run, value: NDArray[Any]) -> list[list[Any]]:
     return found if known.all() else []
 
 
-def _slot(panel: str, slot: Slot) -> dict[str, Any]:
-    """Return a slot as JSON data; the inputs of a picture's colours are bytes, as its pixels are."""
+def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
+    """Return a slot as JSON data; the inputs of a picture's colours are bytes, as its pixels are.
+
+    A map has its ground only if each target is one of both ends of its span, and each sample counts as one.
+    """
+    first, ground = problem.plan.n_inputs, slot.ground
+    if ground is not None:
+        targets = np.unique(problem.data[first : first + problem.plan.n_targets])
+        plain = problem.plan.n_targets == 1 and problem.shares() is None
+        ground = ground if plain and np.array_equal(targets, np.asarray(slot.span, targets.dtype)) else None
     unit = 255.0 if slot.output < 0 and slot.kind == "image" else 1.0
     inputs = np.asarray(slot.inputs, np.float32).T  # one input after the other, which is shorter
     numbers = json.loads(array_text(np.rint(unit * inputs) if unit > 1 else inputs))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
-    return {**slot._asdict(), "panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
+    more = {"panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
+    return {**slot._asdict(), **more, "ground": ground and ground._asdict()}
 
 
 def _view(network: Network, tape: Tape, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:

@@ -190,6 +190,16 @@ class Headline(NamedTuple):
     fresh: bool = True
 
 
+class Ground(NamedTuple):
+    """A plane whose samples are a place, then constants, and have one of two targets: a page can add others."""
+
+    across: Point  # both ends
+    up: Point
+    says: tuple[str, str]  # of both targets
+    inks: Mapping[str, Sequence[str]]  # of their discs, by theme
+    rest: Sequence[float]  # inputs after the place
+
+
 class Slot(NamedTuple):
     """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
 
@@ -207,6 +217,7 @@ class Slot(NamedTuple):
     stale: str = ""  # kind of records that only the recorded step has
     box: Box = (0.0, 0.0, 0.0, 0.0)  # of a curve, whose heights are the `span`
     spots: Sequence[float] = ()  # x and y of the samples with a line to the curve
+    ground: Ground | None = None  # of a map, whose first "cells" are the samples; the targets are the `span`
 
 
 class Drawer(Generic[P]):

@@ -19,7 +19,7 @@ from ..ink.text import measure, short
 from ..ink.theme import THEMES, Theme, class_colours, class_shades, signed_shades
 from ..ink.widgets import Toggle
 from ..shown.subject import number_of
-from .drawer import Drawer, Point, SharedState, Slot, Tip, cut, ring_around, sentence, title_of
+from .drawer import Drawer, Ground, Point, SharedState, Slot, Tip, cut, ring_around, sentence, title_of
 from .pace import Float, Grid, fractions, places
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
@@ -454,11 +454,24 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         if panel.classes:
             return None
         cells = panel.cells or SLOT_CELLS
-        asked = panel.inputs(places(panel.across, panel.up, fractions(cells), fractions(cells)))
+        plane = places(panel.across, panel.up, fractions(cells), fractions(cells))
+        asked = np.asarray(panel.inputs(plane))
         low, high = panel.span
         ends = np.linspace(low, high, 256)
         tables = {name: signed_shades(ends, panel.span, name, SHARE) for name in THEMES}
-        return Slot("image", 0, asked, (cells, cells), panel.output, (low, high), tables, "strokes")
+        ground = self._ground(plane, asked)
+        return Slot("image", 0, asked, (cells, cells), panel.output, (low, high), tables, "strokes", ground=ground)
+
+    def _ground(self, plane: Float, asked: NDArray[Any]) -> Ground | None:
+        """Return where samples can be added; None if no one is drawn, or inputs are not the place and constants."""
+        panel, rest = self.panel, asked[0, 2:]
+        learnt = self._points is not None and bool((self.seen & ~self._points.back).any())
+        if not learnt or not np.array_equal(asked, np.column_stack([plane, np.tile(rest, (len(plane), 1))])):
+            return None
+        across, up = ((axis.least, axis.most) for axis in (panel.across, panel.up))
+        inks = {name: [f"{r:02x}{g:02x}{b:02x}" for r, g, b in signed_shades(panel.span, panel.span, name).tolist()]
+                for name in THEMES}  # fmt: skip
+        return Ground(across, up, panel.says, inks, rest.tolist())
 
     def _paint(self) -> None:
         rows, theme, hard = self.grid.numbers, self.shared.theme, self.toggles[HARD].on

@@ -1,8 +1,9 @@
-// What a user changes while a page trains: the rate, the batch, weights, the beginning, and three mistakes to learn from.
+// What a user changes while a page trains: the rate, the batch, samples, weights, the beginning, and three mistakes to learn from.
 
 import { element } from "./ink.js";
 import { countText } from "./numbers.js";
 import { part } from "./page.js";
+import { Samples } from "./samples.js";
 
 const EQUAL = 0.5; // of all first weights, where they begin equal
 const SCROLLED = 0.05 / 100, SCROLL_REST = 250; // of the largest weight, for a pixel of the wheel; and milliseconds after which it rests
@@ -45,14 +46,14 @@ export class Changes {
     const row = this.row = part("row").appendChild(element("div"));
     Object.assign(row, { id: "changes", hidden: true });
     const open = this.open = part("buttons").appendChild(element("button", "change", "change"));
-    open.title = "the batch, the first weights, and three mistakes";
+    open.title = "the batch, samples, the first weights, and three mistakes";
     open.setAttribute("aria-expanded", "false");
     open.addEventListener("click", () => {
       row.hidden = !row.hidden;
       open.setAttribute("aria-expanded", String(!row.hidden));
       if (!row.hidden) row.scrollIntoView({ block: "nearest" });
     });
-    this.batch = fieldIn(row, "batch ", `samples of a step, of ${countText(told.settings.samples)}`, { ...number, min: "1", step: "1", max: String(told.settings.samples) });
+    this.batch = fieldIn(row, "batch ", "", { ...number, min: "1", step: "1" });
     this.batch.addEventListener("change", () => training.change("batch", Number(this.batch.value)));
     this.rule = fieldIn(row, "optimiser ", "another one begins anew, with its usual numbers", {}, told.rules.map(({ name }) => name));
     this.rule.parentElement.hidden = told.rules.length < 2; // parameter groups have several rules
@@ -70,6 +71,7 @@ export class Changes {
       field.addEventListener("change", () => training.change(name, Number(field.checked)));
       return [name, field];
     });
+    this.samples = new Samples(training, row);
     const start = words => row.appendChild(element("button", "", words));
     if (told.laws.length) {
       const field = fieldIn(row, "seed ", "of the first weights", { ...number, min: "0", step: "1", value: "1" }), again = start("begin with this seed");
@@ -137,7 +139,11 @@ export class Changes {
     const at = name => line?.valueAt(name, frame), set = (field, value) => document.activeElement !== field && (field.value = String(value));
     const [[, [rate]]] = (line ?? training.recording).pace(page.run.steps[frame], frame);
     if (!this.typed) set(this.lr, line || page.run === base ? rate : told.rates[0]);
-    set(this.batch, at("batch") ?? told.settings.batch);
+    const { samples, batch } = line?.sizesAt(frame) ?? told.settings;
+    set(this.batch, batch);
+    this.batch.max = String(samples);
+    this.batch.parentElement.title = `samples of a step, of ${countText(samples)}`;
+    this.samples.write();
     const rule = at("rule") ?? 0;
     set(this.rule, rule);
     set(this.bend, at("bend") ?? 0);

@@ -1,6 +1,7 @@
 // The engine of a page that trains: its parts, and a worker that answers questions.
 
 import { part } from "./page.js";
+import { addedIn } from "./samples.js";
 import { bytesOf, inflated, unpackArray } from "./unpack.js";
 
 /** Read the parts of a page for the engine. */
@@ -20,7 +21,7 @@ export async function readTraining(told) {
   }));
   return {
     settings, keys, laws, rules, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
-    probe, view, trial, whole, rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
+    probe, view, trial, whole, added: addedIn(told), rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
   };
 }
 

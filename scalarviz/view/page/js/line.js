@@ -40,11 +40,23 @@ export class Line {
     return { labels, kinds: place ? Object.fromEntries(Object.keys(labels).map(row => [row, name])) : {} };
   }
 
+  /** Return how many samples there are after a frame, and how many a step takes: a batch of all samples stays one. */
+  sizesAt(frame) {
+    let { samples, batch, sampling } = this.recording.told.settings;
+    for (const [what, , value, frames] of this.did) {
+      if (frames > frame) break;
+      if (what === "batch") batch = value;
+      if (what === "add" && batch === samples++ && sampling === "epochs") batch = samples;
+    }
+    return { samples, batch };
+  }
+
   // Return what a picture says of the training, by what it would say without changes.
   wordsAt(frame) {
-    const { rules, wide, bends: [{ labels: recorded }], settings: { batch } } = this.recording.told, said = count => `batch ${countText(count)}`;
+    const { rules, wide, bends: [{ labels: recorded }], lossOf, settings } = this.recording.told, said = count => `batch ${countText(count)}`;
+    const { samples, batch } = this.sizesAt(frame);
     const bent = Object.entries(this.bendAt(frame).labels).map(([row, label]) => [recorded[row], label]);
-    return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(batch), said(this.valueAt("batch", frame, batch))], ...bent];
+    return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(settings.batch), said(batch)], [lossOf, lossOf.replace(countText(settings.samples), countText(samples))], ...bent];
   }
 
   /** Return the last value of what was changed, up to a frame. */

@@ -7,21 +7,24 @@ import { element } from "./ink.js";
 import { Line, Recording } from "./line.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
+import { MOST_ADDED, fitsSample, withSamples } from "./samples.js";
 import { listOfSlot } from "./slots.js";
 
 const MOST_LINES = 12; // the oldest goes
-const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
+const MOST_LETTERS = 8000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const MOST_PAINTED = 64; // of their panels
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
-const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+):([-+.\de]+)@(\d+)$/; // in an address
+const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+|add):([-+.\de;]+)@(\d+)$/; // in an address
 const FORMULAS = { rule: "its optimiser", bend: "its activation", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
-const FITS = { // whether a page can take a value
+const notNegative = value => Number.isFinite(value) && value >= 0;
+const FITS = { // whether a page can take a value; elsewhere any finite number
   batch: value => Number.isSafeInteger(value) && value > 0,
   rule: (value, told) => value in told.rules,
   bend: (value, told) => value in told.bends,
-  l1: value => value >= 0,
-  l2: value => value >= 0,
+  l1: notNegative,
+  l2: notNegative,
+  add: (value, told, samples) => samples < told.settings.samples + MOST_ADDED && fitsSample(value, told),
 };
 
 export class TrainOn {
@@ -180,10 +183,11 @@ export class TrainOn {
   /** Change a weight by its index, freeze it (`f` and its index), or change how the line trains on: one more frame at the same step. */
   async change(what, value) {
     const [, index] = /^f?(\d+)$/.exec(what) ?? [], known = index === undefined || Number(index) < this.told.keys[0].trained.length;
-    if (this.waiting || !this.possible || !known || !Number.isFinite(value) || !(FITS[what]?.(value, this.told) ?? true)) return;
+    const { samples } = this.line?.sizesAt(this.page.frame) ?? this.told.settings, fits = FITS[what] ?? Number.isFinite;
+    if (this.waiting || !this.possible || !known || !fits(value, this.told, samples)) return;
     this.running = false;
-    const line = this.lineHere(), { run } = line, { rules, settings } = this.told, rule = line.valueAt("rule", run.frames, 0);
-    if (what === "batch") value = Math.min(value, settings.samples);
+    const line = this.lineHere(), { run } = line, { rules } = this.told, rule = line.valueAt("rule", run.frames, 0);
+    if (what === "batch") value = Math.min(value, samples);
     const note = (name, number) => line.did.push([name, run.steps[run.frames - 1], number, run.frames]);
     note(what, value);
     if (what === "rule" && rules[value].family !== rules[rule].family) note("lr", rules[value].rate);
@@ -237,7 +241,7 @@ export class TrainOn {
     while (this.waiting) await new Promise(requestAnimationFrame); // for a frame that is still to come
     if (!told.trial || !this.possible) return null;
     const { frame } = page, line = this.line ?? Line.from(this.recording, page.run, frame, null), { batch } = told.settings;
-    const known = sides.filter(alone => alone || line.valueAt("batch", frame, batch) === batch); // its words say how many samples
+    const known = sides.filter(alone => alone || line.sizesAt(frame).batch === batch); // its words say how many samples
     const [[, rates]] = line.pace(page.run.steps[frame], frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
     const found = await this.reach(line, frame, { open: { rates: [wanted ?? rates[0], ...rates.slice(1)], sides: known } });
     return found?.opened.map(one => ({ frame, ...one })) ?? null;
@@ -265,14 +269,14 @@ export class TrainOn {
   }
 
   // Add what the network makes of the panels' inputs: their lists at this step, for a while.
-  paint({ run, number }, step, painted) {
+  paint({ run, number, did }, step, painted) {
     for (const [k, slot] of this.told.slots.entries()) {
       const film = this.page.pictures.shown.find(({ name }) => name === slot.panel);
       if (!film) continue;
       const { frames, steps, looks } = run.films.get(slot.panel) ?? { frames: [], steps: [], looks: [[], []] };
-      const list = (other, theme) => listOfSlot(slot, film.looks[other].at(-1), painted[k], `${slot.panel} of line ${number}, ${run.frames} ${theme}`, theme);
+      const list = (other, theme) => listOfSlot(slot, withSamples(slot, film.looks[other].at(-1), did, theme), painted[k], `${slot.panel} of line ${number}, ${run.frames} ${theme}`, theme);
       const { theme, themes } = run.document, alike = [theme, Object.keys(themes).find(name => name !== theme)];
-      const kept = some => some.filter((_, k) => steps.length < MOST_PAINTED || k % 2); // else every second one goes
+      const kept = some => some.filter((_, k) => frames[k] < run.frames && (steps.length < MOST_PAINTED || k % 2)); // not those of another line; of many every second one
       run.films.set(slot.panel, { frames: [...kept(frames), run.frames], steps: [...kept(steps), step], looks: looks.map((look, other) => [...kept(look), list(other, alike[other])]) });
     }
   }
@@ -335,7 +339,7 @@ export class TrainOn {
         if (now() <= before || !Number.isFinite(page.run.trained.at(-1))) return this.cancel(); // somebody else asks, or it diverged
       }
       if (what === "lr") this.changes.type(value);
-      else if (what) await this.change(what, Number(value));
+      else if (what) await this.change(what, what === "add" ? value : Number(value));
       if (repeats !== this.repeats) return;
     }
     this.cancel();

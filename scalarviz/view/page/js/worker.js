@@ -6,11 +6,11 @@
 /** A run that the page trains. */
 class PageTraining {
   /** `keys` are where the page knows the state of the training, with their arrays; `probe` is the sample's inputs and targets. */
-  constructor({ settings, keys, laws, rules, data, columns, shares, probe, rows, view, asked, whole, trial }) {
+  constructor({ settings, keys, laws, rules, data, columns, shares, probe, rows, view, asked, whole, trial, added }) {
     Object.assign(this, { settings, keys, laws, rules, shared: { data, columns, shares }, whole }); // `whole`: whether the loss that is shown is that of all samples
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
-    Object.assign(this, { trial, given: probe.length });
+    Object.assign(this, { trial, given: probe.length, added }); // `added`: what a sample has but its place
     this.asked = asked; // the inputs of what panels show, one sample after the other
     this.seen = new Float64Array(view.parameters); // weights as the picture's rows take them
   }
@@ -61,7 +61,10 @@ class PageTraining {
     else if (what === "bend") this.bend(...BENDS[value]);
     else if (what === "keep") engine.kept = value > 0;
     else if (what === "raw") engine.uncorrected = value > 0;
-    else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
+    else if (what === "add") {
+      const [x, y, kind] = value.split(";").map(Number), { rest, targets } = this.added;
+      engine.takeSample([x, y, ...rest, targets[kind]]);
+    } else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
     else {
       engine.theta[what] = value;
       this.before.set(engine.theta);

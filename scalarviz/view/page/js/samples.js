@@ -1,0 +1,103 @@
+// Samples that a user adds to those that a page trains with, by a click on the map of a plane.
+
+import { element } from "./ink.js";
+import { part } from "./page.js";
+
+export const MOST_ADDED = 200; // samples of a line
+const FINE = 10000; // a place is rounded to a map's width divided by this, as in the window
+const STILL_PIXELS = 4; // a pointer that moved more does not click
+
+const groundOf = ({ slots }) => slots.find(({ ground }) => ground);
+
+/** Return what each added sample has: the `rest` of its inputs, and one of the `targets`. */
+export function addedIn(told) {
+  const slot = groundOf(told);
+  return slot && { rest: slot.ground.rest, targets: slot.span };
+}
+
+/** Return whether a text is a sample that the page can add: x, y and the number of its target, `0.5;-0.3;1`. */
+export function fitsSample(value, told) {
+  const slot = groundOf(told), given = value.split(";"), [x, y, kind] = given.map(Number);
+  const within = (at, [least, most]) => at >= least && at <= most;
+  return Boolean(slot) && given.length === 3 && !given.includes("") && within(x, slot.ground.across) && within(y, slot.ground.up) && kind in slot.span;
+}
+
+/** Return a panel's list with a disc for each sample that a line added. */
+export function withSamples({ ground }, list, did, theme) {
+  const added = ground ? did.filter(([what]) => what === "add").map(([, , value]) => value.split(";").map(Number)) : [];
+  if (!added.length) return list;
+  const [, left, top, wide, high] = list.find(([kind]) => kind === "image"), discs = list.find(([kind]) => kind === "cells"), [, rects, fills] = discs;
+  const { across: [west, east], up: [south, north], inks } = ground, rim = fills.slice(0, 6), sides = [rects[2], rects[6]]; // of a rim, and inside it
+  const places = added.flatMap(([x, y]) => {
+    const at = [left + (wide * (x - west)) / (east - west), top + (high * (north - y)) / (north - south)];
+    return sides.flatMap(side => [at[0] - side / 2, at[1] - side / 2, side, side]);
+  });
+  const colours = added.map(([, , kind]) => rim + inks[theme][kind]).join("");
+  return list.map(one => (one === discs ? one.with(1, [...rects, ...places]).with(2, fills + colours) : one));
+}
+
+/** Two buttons that choose what a click on the map adds. */
+export class Samples {
+  constructor(training, row) {
+    Object.assign(this, { training, row, slot: groundOf(training.told), kind: null, buttons: [], queue: Promise.resolve() });
+    if (!this.slot) return;
+    const group = row.appendChild(element("span", "", "add a point"));
+    this.buttons = this.slot.ground.says.map((words, kind) => {
+      const button = element("button");
+      group.append(" ", button);
+      button.append(element("span", "", "\u25cf"), ` ${words}`);
+      button.title = "then click the map: each click adds a sample to those that it trains with";
+      button.addEventListener("click", () => {
+        this.kind = this.kind === kind ? null : kind;
+        this.write();
+      });
+      return button;
+    });
+    let pressed = [NaN, NaN];
+    const listen = (name, then) => document.addEventListener(name, event => event.target.tagName === "CANVAS" && then(event, this.under(event)), true);
+    listen("pointerdown", (event, at) => {
+      pressed = at ? [event.clientX, event.clientY] : [NaN, NaN];
+      if (at) event.stopPropagation(); // the scene does not turn
+    });
+    listen("pointermove", ({ target }, at) => (target.style.cursor = at ? "crosshair" : ""));
+    listen("click", ({ clientX, clientY }, at) => at && Math.hypot(clientX - pressed[0], clientY - pressed[1]) < STILL_PIXELS && this.add(at));
+  }
+
+  /** Return the place of the plane below a pointer, rounded; null elsewhere, and while no button is pressed. */
+  under({ clientX, clientY }) {
+    const { training: { page, page: { player, pictures } }, slot: { panel, ground } } = this, shown = pictures.shown.find(({ name }) => name === panel);
+    if (this.kind === null || this.row.hidden || !shown || !this.training.possible) return null;
+    const list = pictures.listOf(panel, page.frame, page.theme), [, left, top, across] = list[0], [, x, y, wide, high] = list.find(([kind]) => kind === "image");
+    const film = player.frame.list.find(one => one[0] === "film" && one[5] === panel), { type } = player.view, { left: aside = 0, top: above = 0 } = player.document;
+    const box = (film ? player.box : shown.listing.ink.canvas).getBoundingClientRect(), scale = film ? (type * film[3]) / across : box.width / across;
+    const [from, over] = film ? [type * (film[1] - aside), type * (film[2] - above)] : [0, 0];
+    const shares = [((clientX - box.x - from) / scale + left - x) / wide, 1 - ((clientY - box.y - over) / scale + top - y) / high];
+    if (shares.some(share => !(share >= 0 && share <= 1))) return null;
+    return [ground.across, ground.up].map(([least, most], k) => {
+      const digits = Math.min(Math.max(Math.ceil(Math.log10(FINE / (most - least))), 0), 100);
+      return Number((least + (most - least) * shares[k]).toFixed(digits));
+    });
+  }
+
+  /** Add a sample of the chosen kind, one after the other; training that runs goes on. */
+  add(at) {
+    const { training } = this, value = [...at, this.kind].join(";");
+    this.queue = this.queue.then(async () => {
+      const { running } = training;
+      training.cancel();
+      if (running) training.pause();
+      while (training.waiting) await new Promise(requestAnimationFrame);
+      await training.change("add", value);
+      if (running) training.toggle();
+    });
+  }
+
+  write() {
+    const { training: { page, possible }, slot } = this;
+    this.buttons.forEach((button, kind) => {
+      button.firstChild.style.color = `#${slot.ground.inks[page.theme][kind]}`;
+      button.setAttribute("aria-pressed", String(this.kind === kind));
+      button.disabled = !possible;
+    });
+  }
+}
