@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import scalarviz as sv
 from kit.commands import reader_of
@@ -263,6 +266,70 @@ def test_a_map_of_other_inputs_or_targets_takes_no_samples(name, options, browse
     assert page.evaluate("scalarviz.training.told.slots.map(({ ground }) => ground)") == [None]
     page.get_by_role("button", name="change").click()
     assert not page.get_by_text("add a point").count()
+
+
+DROP = """([text, type]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([Uint8Array.from(atob(text), one => one.charCodeAt(0))], "a.png", { type }));
+  document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+}"""
+
+
+PIXELS = """number => {
+  const list = scalarviz.pictures.listOf("painting", 99, "dark");
+  const one = list.filter(([kind]) => kind === "image")[number], drawn = [];
+  if (!one) return null;
+  const { drawImage } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.drawImage = function (picture, ...more) {
+    drawn.push(picture);
+    return drawImage.call(this, picture, ...more);
+  };
+  scalarviz.player.overlay.ink.films.clear();
+  scalarviz.player.draw();
+  CanvasRenderingContext2D.prototype.drawImage = drawImage;
+  const { width, height } = drawn[number];
+  return [...drawn[number].getContext("2d").getImageData(0, 0, width, height).data];
+}"""
+
+
+def png(pixels):
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "png")
+    return file.getvalue()
+
+
+def test_a_dropped_picture_is_learnt_as_in_the_window(browse, tmp_path):
+    """Its panel shows what the network paints, and the picture; the address does not say that it repeats it."""
+    dice = np.random.default_rng(1)
+    first, other = dice.integers(0, 256, (2, 16, 24, 3), np.uint8)
+    (tmp_path / "first.png").write_bytes(png(first))
+    made = scene("texture", picture=tmp_path / "first.png", hidden=(8,), batch=64)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    same(page, made, 5)
+    hash = page.evaluate("location.hash")
+    frames = page.evaluate("scalarviz.run.frames")
+    page.evaluate(DROP, [base64.b64encode(b"no picture").decode(), "image/png"])
+    page.wait_for_function("() => document.getElementById('about').textContent.includes('cannot read')")
+    page.evaluate(DROP, [base64.b64encode(png(other)).decode(), "image/png"])
+    page.wait_for_function("n => !scalarviz.training.waiting && scalarviz.run.frames === n", arg=frames + 1)
+    made.run.do(made.panels[0].other((other / np.float32(255)).astype(np.float32)))
+    found = same(page, made, 5)
+    with sv.load_recording(tmp_path / "run.svz") as record:
+        probe = record.probe
+    error = made.run.predict(np.reshape(probe, (1, -1)))[0] - other[8, 12] / 255
+    assert found["sample"] == pytest.approx(np.mean(error**2), rel=1e-3)
+    pictures = [page.evaluate(PIXELS, k) for k in (0, 1)]
+    high, wide = first.shape[:2]
+    y, x = ((np.arange(count) + 0.5) / count for count in (high, wide))
+    places = np.stack([np.tile(x, high), np.repeat(y, wide)], axis=1)
+    network = 255 * made.run.predict(places).reshape(high, wide, 3)
+    assert np.abs(np.reshape(pictures[0], (high, wide, 4))[..., :3] - network).max() <= 1.0
+    assert (np.reshape(pictures[1], (high, wide, 4))[..., :3] == other).all()
+    assert page.evaluate(PIXELS, 2) is None  # the error, which is not computed
+    assert page.evaluate("location.hash") == hash
+    assert said(page, "about") == "a dropped picture is not in the address"
+    page.keyboard.press("Control+z")
+    assert page.evaluate("location.hash") == hash
 
 
 def test_a_network_without_one_hidden_activation_has_no_choice_of_them(browse, tmp_path):

@@ -189,6 +189,12 @@ class Engine {
     if (sampling === "epochs" && batch === last) this.takeBatch(last + 1);
   }
 
+  /** Take other targets for the samples, of which each has `inputs` before its `targets`. */
+  takeTargets(all, inputs, targets) {
+    this.data = this.data.slice();
+    for (let from = 0, at = inputs; from < all.length; from += targets, at += this.settings.numbers) this.data.set(all.subarray(from, from + targets), at);
+  }
+
   /** Compute the gradient of the next step's batch; return its loss, with penalties. With `kept` it is added to the one before. */
   gradient() {
     const { made, settings, theta, extended, sums, grad, data, order, steps, stats } = this;

@@ -130,7 +130,11 @@ def trains_of(
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
     held = f"{many:,} sample{'s' * (many > 1)}, {math.ceil(len(samples) / 1000):,} kB"
-    return Trains(f"holds the training data ({held}): who gets this file gets the data", parts, told["wide"], program)
+    takes = any(one["canvas"] and one["canvas"]["size"][0] for one in told["slots"])
+    drop = "; drop a picture on the page, and it learns that one" if takes else ""
+    return Trains(
+        f"holds the training data ({held}): who gets this file gets the data{drop}", parts, told["wide"], program
+    )
 
 
 def _called(body: str) -> str:
@@ -207,12 +211,24 @@ def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
         targets = np.unique(problem.data[first : first + problem.plan.n_targets])
         plain = problem.plan.n_targets == 1 and problem.shares() is None
         ground = ground if plain and np.array_equal(targets, np.asarray(slot.span, targets.dtype)) else None
-    unit = 255.0 if slot.output < 0 and slot.kind == "image" else 1.0
+    canvas = slot.canvas
+    if canvas is not None and not _learns(problem, canvas.size):
+        canvas = canvas._replace(size=(0, 0))
+    unit = 255.0 if slot.output < 0 and slot.kind == "image" and canvas is None else 1.0
     inputs = np.asarray(slot.inputs, np.float32).T  # one input after the other, which is shorter
     numbers = json.loads(array_text(np.rint(unit * inputs) if unit > 1 else inputs))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
     more = {"panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
-    return {**slot._asdict(), **more, "ground": ground and ground._asdict()}
+    return {**slot._asdict(), **more, "ground": ground and ground._asdict(), "canvas": canvas and canvas._asdict()}
+
+
+def _learns(problem: Problem, size: tuple[int, int]) -> bool:
+    """Return whether the samples are the middles of a picture's pixels, row by row, with a colour each."""
+    (high, wide), plan = size, problem.plan
+    if (plan.n_inputs, plan.n_targets, problem.data.shape[1]) != (2, 3, high * wide):
+        return False
+    y, x = ((np.arange(count) + 0.5) / count for count in size)
+    return np.allclose(problem.data[:2], [np.tile(x, high), np.repeat(y, wide)], atol=1e-6)
 
 
 def _view(network: Network, tape: Tape, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:

@@ -200,6 +200,13 @@ class Ground(NamedTuple):
     rest: Sequence[float]  # inputs after the place
 
 
+class Canvas(NamedTuple):
+    """Pictures of a network's colours, of the target, and of the error, which a page does not compute."""
+
+    size: tuple[int, int]  # rows and columns of the target, whose pixels are the samples: a page takes other colours
+    stale: Sequence[str]  # words that only the recorded step has
+
+
 class Slot(NamedTuple):
     """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
 
@@ -217,6 +224,7 @@ class Slot(NamedTuple):
     stale: str = ""  # kind of records that only the recorded step has
     box: Box = (0.0, 0.0, 0.0, 0.0)  # of a curve, whose heights are the `span`
     spots: Sequence[float] = ()  # x and y of the samples with a line to the curve
+    canvas: Canvas | None = None
     ground: Ground | None = None  # of a map, whose first "cells" are the samples; the targets are the `span`
 
 

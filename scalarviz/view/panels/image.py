@@ -22,7 +22,7 @@ from ..ink.listed import least_scale, records_of, sketches_of
 from ..ink.sketch import OF_A_PANEL, Bound, Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
-from .drawer import Drawer, Headline, P, Point, SharedState, Slot, Tip, ring_around, sentence, title_of
+from .drawer import Canvas, Drawer, Headline, P, Point, SharedState, Slot, Tip, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # most pixels that the network paints in each direction
@@ -346,6 +346,8 @@ BUDGET = 0.016
 """Seconds of painting per frame: half of a thirtieth of a second, because it is the scene's main content."""
 FILM, STILL = 160, 608
 """Pixels of the longer side in a film and in a picture: fixed, so that both are reproducible."""
+SLOT = 64
+"""Pixels of the longer side in a page that trains."""
 
 
 BETWEEN = 12.0
@@ -466,9 +468,9 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         named = map("{} = {:.4g}".format, self.shared.subject.sample.inputs, pixel)
         note = ",  ".join(named) or self._note
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
-        end, gain = box[0] + box[2], f"error × {self.panel.gain / 2:g}"
+        end = box[0] + box[2]
         ends = (last[0] - GAP if last[1] == small[1] else end), end
-        for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
+        for place, end, titles in zip((small, last), ends, (("target",), self._error_words), strict=True):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
         rings = self._rings(places)
@@ -487,6 +489,18 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         if count == high * wide:
             return f"all {count:,} pixels" if count > 1 else "1 pixel"
         return f"{count:,} of {high * wide:,} pixels"
+
+    def slot(self) -> Slot:
+        high, wide = size = reduced(self.size, SLOT)
+        y, x = ((np.arange(count) + 0.5) / count for count in size)
+        places = np.stack([np.tile(x, high), np.repeat(y, wide)], axis=1)
+        return Slot("image", 0, places, size, canvas=Canvas(self.size, (self._note, *self._error_words)))
+
+    @property
+    def _error_words(self) -> tuple[str, str]:
+        """Words above the error, long and short."""
+        gain = f"error × {self.panel.gain / 2:g}"
+        return f"{gain}, grey = 0", gain
 
     def _noted(self, moment: Moment, counted: str, width: float) -> str:
         """Return the epoch and the number of painted pixels; without room only the epoch."""

@@ -186,7 +186,8 @@ function pictureOf(address) {
   return pictures.get(address);
 }
 
-function keepPicture(address, picture) {
+/** Keep a picture that is complete, or an image that loads, by its address. */
+export function keepPicture(address, picture) {
   if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
   pictures.set(address, picture);
   return picture;

@@ -1,6 +1,7 @@
-// Samples that a user adds to those that a page trains with, by a click on the map of a plane.
+// Samples that a user gives to a page that trains: by a click on the map of a plane, or a picture that is dropped.
 
 import { element } from "./ink.js";
+import { keepPicture } from "./list.js";
 import { part } from "./page.js";
 
 export const MOST_ADDED = 200; // samples of a line
@@ -22,8 +23,9 @@ export function fitsSample(value, told) {
   return Boolean(slot) && given.length === 3 && !given.includes("") && within(x, slot.ground.across) && within(y, slot.ground.up) && kind in slot.span;
 }
 
-/** Return a panel's list with a disc for each sample that a line added. */
-export function withSamples({ ground }, list, did, theme) {
+/** Return a panel's list with the samples that a line has: a disc for each that was added, and the picture that was dropped. */
+export function withSamples({ ground, canvas }, list, did, theme) {
+  if (canvas) return withPicture(canvas, list, did.findLast(([what]) => what === "picture")?.[2]);
   const added = ground ? did.filter(([what]) => what === "add").map(([, , value]) => value.split(";").map(Number)) : [];
   if (!added.length) return list;
   const [, left, top, wide, high] = list.find(([kind]) => kind === "image"), discs = list.find(([kind]) => kind === "cells"), [, rects, fills] = discs;
@@ -34,6 +36,13 @@ export function withSamples({ ground }, list, did, theme) {
   });
   const colours = added.map(([, , kind]) => rim + inks[theme][kind]).join("");
   return list.map(one => (one === discs ? one.with(1, [...rects, ...places]).with(2, fills + colours) : one));
+}
+
+// Return the list of a canvas without the error, which is that of the recorded step, and with the target that was dropped.
+function withPicture({ stale }, list, pixels) {
+  const [, target, error] = list.filter(([kind]) => kind === "image");
+  if (pixels) keepPicture(pixels.name, pixels.canvas);
+  return list.filter(one => one !== error && !(one[0] === "text" && stale.includes(one[3]))).map(one => (one === target && pixels ? one.with(5, pixels.name) : one));
 }
 
 /** Two buttons that choose what a click on the map adds. */
@@ -99,5 +108,34 @@ export class Samples {
       button.setAttribute("aria-pressed", String(this.kind === kind));
       button.disabled = !possible;
     });
+  }
+}
+
+/** Takes a picture that is dropped on the page: its pixels become the targets. It is sent nowhere. */
+export class Drops {
+  constructor(training) {
+    Object.assign(this, { training, made: 0, size: training.told.slots.find(({ canvas }) => canvas?.size[0])?.canvas.size });
+    if (!this.size) return;
+    document.addEventListener("dragover", event => event.preventDefault());
+    document.addEventListener("drop", event => {
+      event.preventDefault();
+      if (event.dataTransfer.files.length) this.take(event.dataTransfer.files[0]);
+    });
+  }
+
+  /** Learn the middle of a picture, on white, at the size of the recorded one. */
+  async take(file) {
+    const { training, size: [high, wide] } = this, picture = await createImageBitmap(file).catch(() => null);
+    if (!picture) return (part("about").textContent = "this browser cannot read the dropped file as a picture");
+    const own = { width: wide, height: high }, scale = Math.max(wide / picture.width, high / picture.height), [across, down] = [picture.width * scale, picture.height * scale];
+    const canvas = Object.assign(document.createElement("canvas"), own, { complete: true, naturalWidth: wide, naturalHeight: high });
+    const context = Object.assign(canvas.getContext("2d"), { fillStyle: "#fff", imageSmoothingQuality: "high" });
+    context.fillRect(0, 0, wide, high);
+    context.drawImage(picture, (wide - across) / 2, (high - down) / 2, across, down);
+    const { data } = context.getImageData(0, 0, wide, high), pixels = new Float32Array(3 * wide * high).map((_, k) => data[4 * Math.floor(k / 3) + (k % 3)] / 255);
+    training.cancel();
+    if (training.running) training.pause();
+    while (training.waiting) await new Promise(requestAnimationFrame);
+    return training.change("picture", Object.assign(pixels, { canvas, name: `dropped ${(this.made += 1)}` }));
   }
 }

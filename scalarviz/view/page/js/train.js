@@ -7,7 +7,7 @@ import { element } from "./ink.js";
 import { Line, Recording } from "./line.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
-import { MOST_ADDED, fitsSample, withSamples } from "./samples.js";
+import { Drops, MOST_ADDED, fitsSample, withSamples } from "./samples.js";
 import { listOfSlot } from "./slots.js";
 
 const MOST_LINES = 12; // the oldest goes
@@ -24,6 +24,7 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
   bend: (value, told) => value in told.bends,
   l1: notNegative,
   l2: notNegative,
+  picture: value => value instanceof Float32Array, // never of an address
   add: (value, told, samples) => samples < told.settings.samples + MOST_ADDED && fitsSample(value, told),
 };
 
@@ -36,6 +37,7 @@ export class TrainOn {
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
     this.button.addEventListener("click", () => this.toggle());
     this.changes = new Changes(this);
+    this.drops = new Drops(this);
     page.bar.onLine = run => this.cancel() || this.pause() || page.take(run);
   }
 
@@ -302,6 +304,7 @@ export class TrainOn {
     const { run, place, first } = line, did = line.did.filter(([, , , frames]) => frames <= frame), [[name, number]] = Object.entries(first ?? { from: base.steps[place] });
     const start = first || place < base.frames - 1 ? `&${name}=${number}` : "";
     const changes = did.length ? `&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}` : "";
+    if (did.some(([what]) => what === "picture")) return void (part("about").textContent = "a dropped picture is not in the address");
     if (frame < run.frames - run.computed) return putAddress(`#step=${run.steps[frame]}`);
     const text = `#train=${run.steps[frame]}${start}${changes}`;
     if (text.length < MOST_LETTERS) putAddress(text);

@@ -3,11 +3,14 @@
 // (those of an opened step), RULES (the updates of this run's optimiser and of others) and BENDS (MADE and VIEW, and those
 // of other activations).
 
+const COLOUR = 3; // numbers of a colour
+
 /** A run that the page trains. */
 class PageTraining {
   /** `keys` are where the page knows the state of the training, with their arrays; `probe` is the sample's inputs and targets. */
   constructor({ settings, keys, laws, rules, data, columns, shares, probe, rows, view, asked, whole, trial, added }) {
     Object.assign(this, { settings, keys, laws, rules, shared: { data, columns, shares }, whole }); // `whole`: whether the loss that is shown is that of all samples
+    this.probe = probe;
     this.sample = Float64Array.from([...probe, ...Array(view.features).fill(0)]);
     this.rows = new Float64Array(rows);
     Object.assign(this, { trial, given: probe.length, added }); // `added`: what a sample has but its place
@@ -26,6 +29,7 @@ class PageTraining {
       numbers.state.forEach((array, k) => array.fill(this.rules[0].starts[k]));
     }
     this.view = VIEW;
+    this.sample.set(this.probe);
     this.before = numbers.theta.slice();
     this.trained = null; // the loss of the last step that it did
   }
@@ -64,10 +68,20 @@ class PageTraining {
     else if (what === "add") {
       const [x, y, kind] = value.split(";").map(Number), { rest, targets } = this.added;
       engine.takeSample([x, y, ...rest, targets[kind]]);
-    } else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
+    } else if (what === "picture") this.repaint(value);
+    else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
     else {
       engine.theta[what] = value;
       this.before.set(engine.theta);
+    }
+  }
+
+  // Go on with other colours as targets, also of the sample, if it is one of theirs.
+  repaint(colours) {
+    const { engine, sample, asked: { wide } } = this, { numbers } = engine.settings;
+    engine.takeTargets(colours, wide, COLOUR);
+    for (let at = 0, k = 0; at < engine.data.length; at += numbers, k += COLOUR) {
+      if (sample.subarray(0, wide).every((x, j) => x === engine.data[at + j])) sample.set(colours.subarray(k, k + COLOUR), wide);
     }
   }
 
