@@ -418,21 +418,48 @@ def test_equal_weights_stay_equal(browse, tmp_path):
     assert "equal=0.5" in page.evaluate("location.hash")
 
 
-@pytest.mark.parametrize("name", ["neuron", "expression"])
-def test_the_curve_of_a_computed_step_is_the_windows(name, browse, tmp_path):
-    made = scene(name)
-    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
-    stepped(page, 15)
-    theirs = page.evaluate("scalarviz.pictures.listOf('curve', scalarviz.frame, scalarviz.theme)")
-    made.run.step(15)
+PANELS = {"neuron": "curve", "expression": "curve", "rgb": "colours"}
+
+
+def listed(made, panel):
+    """The window's list of a panel where the scene is now."""
     pictures = panel_pictures(made, [0], lambda k: made.run.frame(made.probe))
-    (picture,) = (one for one in pictures if one.panel == "curve")
-    ours = checked(picture.image)
-    for kind, width in (("strokes", 2.2), ("lines", 1.6)):  # the curve, and the errors of samples
-        one, other = ([np.array(r[1]) for r in some if r[0] == kind and r[3] == width] for some in (ours, theirs))
-        assert len(one) == len(other) == 1
+    (picture,) = (one for one in pictures if one.panel == panel)
+    return checked(picture.image)
+
+
+def alike(ours, theirs):
+    """Whether a page's list has the curve, the errors of samples and the colours of the window's."""
+    numbers, bytes_of = lambda r: np.array(r[1]), lambda r: np.array([*bytes.fromhex(r[3])], float)
+    curves, errors = (("strokes", 3, 2.2), numbers, 0.11), (("lines", 3, 1.6), numbers, 0.11)
+    found = 0
+    for (kind, at, value), read, apart in (curves, errors, (("points", 0, "points"), bytes_of, 1)):
+        one, other = ([read(r) for r in some if r[0] == kind and r[at] == value] for some in (ours, theirs))
+        assert len(one) == len(other)
         for a, b in zip(one, other, strict=True):
-            np.testing.assert_allclose(b, a, atol=0.11)
+            np.testing.assert_allclose(b, a, atol=apart)
+        found += len(one)
+    return found > 0
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_panels_of_each_recorded_step_and_of_computed_ones_are_the_windows(name, browse, tmp_path):
+    """Of recorded steps, the page stores the last panel alone."""
+    made, panel = scene(name), PANELS[name]
+    ask = f"scalarviz.pictures.listOf('{panel}', scalarviz.frame, scalarviz.theme)"
+    page = opened(browse(reduced_motion="reduce"), written(scene(name), tmp_path), "#frame=2")
+    assert page.evaluate(f"scalarviz.pictures.shown.find(one => one.name === '{panel}').steps.length") == 1
+    now = f"() => scalarviz.pictures.stepAt('{panel}', scalarviz.frame) === scalarviz.run.steps[scalarviz.frame]"
+    for frame in (2, 0, 3):
+        page.evaluate("frame => scalarviz.go(frame)", frame)
+        page.wait_for_function(now)
+        other = scene(name)
+        other.run.step(frame)
+        assert alike(listed(other, panel), page.evaluate(ask)), frame
+    page.evaluate("scalarviz.go(99)")
+    stepped(page, 15)
+    made.run.step(4 + 15)
+    assert alike(listed(made, panel), page.evaluate(ask))
 
 
 def test_a_panel_that_stands_says_so(browse, tmp_path):

@@ -97,9 +97,11 @@ def html_of(
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities)
-    seen = films(pictures, others)
-    slots = slots_of(scene, last) if isinstance(scene, Scene) and seen else {}
+    slots = slots_of(scene, last) if isinstance(scene, Scene) and pictures else {}
     trains = trains_of(source, with_panels, shown, slots, scene if isinstance(scene, Scene) else None, limit)
+    painted = {name for name, slot in slots.items() if trains.parts and slot.whole}  # by the browser
+    newest = {one.panel: one for one in sorted(pictures, key=lambda one: one.step)}
+    seen = films([one for one in pictures if one.panel not in painted or one is newest[one.panel]], others)
     if trains.parts:
         word = [f"word of step {last.step:,}"] * (own.board is not None)  # which the browser does not read again
         lists.add_coming(
@@ -109,7 +111,8 @@ def html_of(
         )
     source.twin = None  # cubes of opened steps have no looks of their own
     walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
-    program = _program(record, fitting[0], subject, last, own, seen, len(shown), trains.said)
+    stored = [one for one in seen if one["name"] not in painted]
+    program = _program(record, fitting[0], subject, last, own, stored, len(shown), trains.said)
     head = {
         "document": document, **numbers,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}),

@@ -218,7 +218,7 @@ def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
     inputs = np.asarray(slot.inputs, np.float32).T  # one input after the other, which is shorter
     numbers = json.loads(array_text(np.rint(unit * inputs) if unit > 1 else inputs))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
-    more = {"panel": panel, "unit": unit, "inputs": numbers, "tables": tables}
+    more = {"panel": panel, "whole": slot.whole, "unit": unit, "inputs": numbers, "tables": tables}
     return {**slot._asdict(), **more, "ground": ground and ground._asdict(), "canvas": canvas and canvas._asdict()}
 
 

@@ -227,6 +227,11 @@ class Slot(NamedTuple):
     canvas: Canvas | None = None
     ground: Ground | None = None  # of a map, whose first "cells" are the samples; the targets are the `span`
 
+    @property
+    def whole(self) -> bool:
+        """Whether all of the panel follows from its inputs, so that a page can paint recorded steps, too."""
+        return not self.stale and self.canvas is None
+
 
 class Drawer(Generic[P]):
     """Draws one panel and handles its input. The base handles none; subclasses override the methods they need.

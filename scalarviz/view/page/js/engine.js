@@ -15,9 +15,9 @@ export async function readTraining(told) {
   const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
   const { settings, probe, view, trial, laws, whole, rules } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
-  const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output }) => {
+  const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output, whole }) => {
     const flat = await unpackArray(inputs, Float64Array), each = flat.length / told.inputs; // one input after the other
-    return { output, inputs: flat.map((_, k) => flat[(k % told.inputs) * each + Math.floor(k / told.inputs)] / unit) };
+    return { output, whole, inputs: flat.map((_, k) => flat[(k % told.inputs) * each + Math.floor(k / told.inputs)] / unit) };
   }));
   return {
     settings, keys, laws, rules, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
@@ -30,10 +30,11 @@ export async function engineOf() {
   const text = new TextDecoder().decode(await inflated(bytesOf(part("engine").textContent)));
   try {
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    const ask = asked => new Promise((resolve, reject) => {
+    let last = null; // one question after the other
+    const ask = asked => (last = Promise.allSettled([last]).then(() => new Promise((resolve, reject) => {
       Object.assign(worker, { onmessage: ({ data }) => resolve(data), onerror: reject });
       worker.postMessage(asked);
-    });
+    })));
     await ask({});
     return { ask, beside: true };
   } catch {

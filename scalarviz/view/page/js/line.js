@@ -106,7 +106,7 @@ export class Line {
     const { base } = recording, recorded = run.frames - run.computed, computed = Math.max(0, frame + 1 - recorded), own = computed > 0 ? line : null;
     const places = [...Array(frame + 1).keys()], kept = places.slice(0, recorded).map(place => base.head.places?.[place] ?? place);
     const taken = run.taken(places, { places: kept, until: own ? run.until : run.steps[frame] });
-    Object.assign(taken, { computed, trained: run.trained.slice(0, computed), films: new Map(own ? run.films : []) });
+    Object.assign(taken, { computed, trained: run.trained.slice(0, computed), films: new Map([...run.films].map(([name, film]) => [name, film.filter(({ frame: at }) => at <= frame)])) });
     return new Line(recording, taken, own ? own.place : frame, own?.first, own?.did.filter(([, , , frames]) => frames <= frame));
   }
 
@@ -143,7 +143,7 @@ export class Line {
     run.trained = kept.map(k => run.trained[k - recorded]);
     run.frames = recorded + kept.length;
     run.computed = kept.length;
-    for (const film of run.films.values()) film.frames = film.frames.map(frame => moved.get(frame) ?? moved.get(frame + 1) ?? frame);
+    for (const one of [...run.films.values()].flat()) one.frame = moved.get(one.frame) ?? moved.get(one.frame + 1) ?? one.frame;
     for (const change of did) change[3] = moved.get(change[3]) ?? moved.get(change[3] - 1) + 1;
   }
 }

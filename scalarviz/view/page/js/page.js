@@ -168,6 +168,7 @@ export class Page {
     this.paint();
     this.late = this.playing || Boolean(this.training?.running); // while numbers change, words wait for the cubes, so that both show one step
     if (!this.late) this.write();
+    this.training?.look();
   }
 
   /** For printing: put a background below the cubes, which paper would not show; remove it afterwards. */

@@ -55,27 +55,29 @@ export class PanelPictures {
     });
   }
 
+  has(name) {
+    return this.shown.some(panel => panel.name === name);
+  }
+
   /** Return the list of a panel at a frame. */
   listOf(name, frame, theme) {
     const one = this.shown.find(panel => panel.name === name);
     if (!one) return [["box", 0, 0, 1, 1]]; // nothing of it could be read
-    const { lists, place } = this.#at(one, frame, theme);
-    return lists[place];
+    return this.#at(one, frame, theme).list;
   }
 
-  // Return the lists of a panel in a theme, their steps, and the place of the frame's list.
+  // Return the list of a panel in a theme at a frame, and its step.
   #at(one, frame, theme) {
-    const { run } = this, film = run.films.get(one.name), painted = film?.frames.findLastIndex(at => at <= frame) ?? -1;
-    const { looks, steps } = painted < 0 ? one : film, known = Math.min(run.steps[frame], run.until); // later ones are of another branch
-    return { steps, lists: looks[Number(theme !== run.document.theme)], place: painted < 0 ? Math.max(steps.findLastIndex(step => step <= known), 0) : painted };
+    const { run } = this, painted = run.films.get(one.name)?.findLast(film => film.frame <= frame), look = Number(theme !== run.document.theme);
+    if (painted) return { step: painted.step, list: painted.lists[look] };
+    const known = Math.min(run.steps[frame], run.until), place = Math.max(one.steps.findLastIndex(step => step <= known), 0); // later ones are of another branch
+    return { step: one.steps[place], list: one.looks[look][place] };
   }
 
   /** Return the step of a panel's list at a frame. */
   stepAt(name, frame) {
     const one = this.shown.find(panel => panel.name === name);
-    if (!one) return undefined;
-    const { steps, place } = this.#at(one, frame, "");
-    return steps[place];
+    return one && this.#at(one, frame, "").step;
   }
 
   /** Show the panels that the picture with this list has no room for. */
@@ -84,11 +86,11 @@ export class PanelPictures {
     for (const one of this.shown) {
       one.figure.hidden = there.has(one.name);
       if (one.figure.hidden) continue;
-      const { steps, lists, place } = this.#at(one, frame, theme), step = steps[place];
+      const { step, list } = this.#at(one, frame, theme);
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;
       one.caption.classList.toggle("old", step !== now);
-      one.listing.show(lists[place], this.run.document.themes[theme], `${one.name} at ${words}`);
+      one.listing.show(list, this.run.document.themes[theme], `${one.name} at ${words}`);
     }
   }
 }

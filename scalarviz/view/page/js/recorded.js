@@ -46,7 +46,7 @@ export class RecordedRun {
     for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and infinities are texts
     this.computed = 0; // frames at the end that this page computed
     this.trained = []; // their losses, as they were trained
-    this.films = new Map(); // the panels that this page painted, by name: steps, and lists in both themes
+    this.films = new Map(); // what this page painted, by panel: frames with their steps and lists
     this.wordsAt = () => []; // pairs of texts: what stands in the list of a computed frame, and what stands there now
     this.kindsAt = () => ({}); // of rows that are not as they were recorded
     this.rows = []; // rows of activations in the table of all numbers

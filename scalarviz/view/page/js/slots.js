@@ -1,9 +1,24 @@
-// Panels of a computed step: the list of a recorded one, with what the network makes now in its slot.
+// Panels of a step that no list shows: the list of the last recorded one, with what the network makes then in its slot.
 
 import { putPicture } from "./list.js";
+import { withSamples } from "./samples.js";
 
-/** Return a panel's list with what was `made` in its slot; `name` tells its picture from others. */
-export function listOfSlot(slot, list, made, name, theme) {
+const MOST_PAINTED = 64; // moments of a panel
+
+/** Keep, for a while, what the network `painted` into the slots at a frame of a run: the lists of both themes. */
+export function keepPainted(slots, pictures, run, frame, painted, { number = 0, did = [] } = {}) {
+  const { theme, themes } = run.document, looks = [theme, Object.keys(themes).find(name => name !== theme)];
+  for (const [k, slot] of slots.entries()) {
+    const panel = pictures.shown.find(({ name }) => name === slot.panel), film = run.films.get(slot.panel) ?? [];
+    if (!panel || !painted[k]) continue;
+    const lists = looks.map((look, other) => listOfSlot(slot, withSamples(slot, panel.looks[other].at(-1), did, look), painted[k], `${slot.panel} of line ${number}, ${frame} ${look}`, look));
+    const others = film.filter(({ frame: at }, place) => at !== frame && (film.length < MOST_PAINTED || place % 2)); // of many every second one
+    run.films.set(slot.panel, [...others, { frame, step: run.steps[frame], lists }].sort((a, b) => a.frame - b.frame));
+  }
+}
+
+// Return a panel's list with what was `made` in its slot; `name` tells its picture from others.
+function listOfSlot(slot, list, made, name, theme) {
   const { kind, number, size: [high, wide], output, span: [low, end], tables, stale } = slot;
   if (kind === "curve") return curveOf(slot, list, made);
   const place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;

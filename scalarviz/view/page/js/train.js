@@ -7,12 +7,12 @@ import { element } from "./ink.js";
 import { Line, Recording } from "./line.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
-import { Drops, MOST_ADDED, fitsSample, withSamples } from "./samples.js";
-import { listOfSlot } from "./slots.js";
+import { Drops, MOST_ADDED, fitsSample } from "./samples.js";
+import { keepPainted } from "./slots.js";
+import { rowOf } from "./unpack.js";
 
 const MOST_LINES = 12; // the oldest goes
 const MOST_LETTERS = 8000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
-const MOST_PAINTED = 64; // of their panels
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+|add):([-+.\de;]+)@(\d+)$/; // in an address
@@ -31,7 +31,7 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
 export class TrainOn {
   constructor(page) {
     this.told = JSON.parse(part("training").textContent);
-    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "" });
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "", looking: false });
     this.recording = new Recording(this.base, this.told);
     page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
@@ -253,8 +253,8 @@ export class TrainOn {
   take(line, found) {
     const { page } = this, { run } = line, { step, trained, loss } = found, trains = step > line.step;
     line.thin();
-    this.paint(line, step, found.painted);
     line.add(found);
+    keepPainted(this.told.slots, page.pictures, run, run.frames - 1, found.painted, line);
     const before = page.frame;
     if (this.wish === line && (page.run !== run || before >= run.frames - 2)) this.show(line);
     else page.bar.show(before, page.look);
@@ -270,17 +270,23 @@ export class TrainOn {
     part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; go back, and take a lower lr`;
   }
 
-  // Add what the network makes of the panels' inputs: their lists at this step, for a while.
-  paint({ run, number, did }, step, painted) {
-    for (const [k, slot] of this.told.slots.entries()) {
-      const film = this.page.pictures.shown.find(({ name }) => name === slot.panel);
-      if (!film) continue;
-      const { frames, steps, looks } = run.films.get(slot.panel) ?? { frames: [], steps: [], looks: [[], []] };
-      const list = (other, theme) => listOfSlot(slot, withSamples(slot, film.looks[other].at(-1), did, theme), painted[k], `${slot.panel} of line ${number}, ${run.frames} ${theme}`, theme);
-      const { theme, themes } = run.document, alike = [theme, Object.keys(themes).find(name => name !== theme)];
-      const kept = some => some.filter((_, k) => frames[k] < run.frames && (steps.length < MOST_PAINTED || k % 2)); // not those of another line; of many every second one
-      run.films.set(slot.panel, { frames: [...kept(frames), run.frames], steps: [...kept(steps), step], looks: looks.map((look, other) => [...kept(look), list(other, alike[other])]) });
+  /** Paint the panels of a recorded frame, if the page has none of it. */
+  async look() {
+    const { page, page: { run, frame, pictures }, told: { slots, keys } } = this, whole = slots.filter(slot => slot.whole && pictures.has(slot.panel));
+    if (this.looking || frame >= run.frames - run.computed || whole.every(({ panel }) => pictures.stepAt(panel, frame) === run.steps[frame])) return;
+    this.looking = true;
+    try {
+      await (this.ready ??= this.prepare());
+      const { painted } = await this.engine.ask({ look: rowOf(run.tables.weight, frame).slice(0, keys[0].trained.length) });
+      keepPainted(slots, pictures, run, frame, painted);
+    } catch {
+      return; // it cannot begin: its panels stay
+    } finally {
+      this.looking = false;
     }
+    if (page.run !== run || page.frame !== frame) return void this.look();
+    page.paint();
+    if (!page.late) page.write();
   }
 
   // ---- words

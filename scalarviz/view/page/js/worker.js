@@ -147,10 +147,18 @@ class PageTraining {
     return { data, places: Array.from(order, sample => sample * settings.numbers), up: engine.scale() };
   }
 
+  /** What the recorded network with these weights makes of the samples of panels that can be painted whole. */
+  look(weights) {
+    this.seen.set(weights);
+    VIEW.derive(this.seen);
+    return this.painted(VIEW, whole => whole);
+  }
+
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
-  painted() {
-    const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows, view } = this, room = new Float64Array(sample.length);
-    return slots.map(({ inputs, output }) => {
+  painted(view = this.view, wanted = () => true) {
+    const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
+    return slots.map(({ inputs, output, whole }) => {
+      if (!wanted(whole)) return null;
       const each = output < 0 ? 3 : 1, made = new (output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / wide);
       for (let at = 0, to = 0; at < inputs.length; at += wide) {
         room.set(inputs.subarray(at, at + wide));
@@ -167,12 +175,14 @@ let training = null;
 
 /**
  * Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments; `open` asks
- * for the coming step: `rates`, and for each of the `sides` whether it is the sample's alone. The first question is whether there is a worker.
+ * for the coming step: `rates`, and for each of the `sides` whether it is the sample's alone; `look` has the weights for
+ * which it paints panels. The first question is whether there is a worker.
  */
-function answered({ begin, orders = [], open }) {
+function answered({ begin, orders = [], open, look }) {
   if (begin) training = new PageTraining(begin);
   for (const [name, ...given] of orders) training[name](...given);
   if (open) return { opened: open.sides.map(alone => training.opened(open.rates, alone)) };
+  if (look) return { painted: training.look(look) };
   return orders.length ? training.numbers() : {};
 }
 
