@@ -17,6 +17,7 @@ from scalarviz import optim
 from scalarviz.run.edits.numbers import SetLimits
 from scalarviz.run.scene.own_controls import own_controls
 from scalarviz.run.source import Moment
+from scalarviz.view.ink.text import loss_text
 from scalarviz.view.shown.subject import subject_of
 
 from .players import opened, painted, pixels_of, said, scene
@@ -95,6 +96,35 @@ def test_a_step_with_other_formulas_does_not_open_and_says_why(browse, tmp_path)
     page.evaluate("scalarviz.go(4)")  # before the change
     page.keyboard.press(".")
     page.wait_for_function("() => scalarviz.walk", timeout=8000)
+
+
+TOO_LARGE = {"rgb": 1000, "xor": 3, "neuron": 10, "playground": 10, "digits": 10, "uinn": 1}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_a_rate_that_is_too_large_is_said_and_the_usual_one_is_not(name, browse, tmp_path):
+    """Also from an address, and no longer after an undo; a loss that another change raised is not the rate's."""
+    page = opened(browse(reduced_motion="reduce"), written(scene(name), tmp_path), "#frame=99")
+    field, words, losses = page.get_by_label("lr", exact=True), "since lr is", []
+    field.fill(field.input_value())
+    for _ in range(12):
+        losses = [stepped(page)["loss"]]
+        assert words not in said(page, "about")
+    field.fill(str(TOO_LARGE[name]))
+    while words not in said(page, "about"):
+        losses.append(stepped(page)["loss"])
+        assert np.isfinite(losses[-1])
+        assert len(losses) < 99
+    assert f"from {loss_text(losses[0])} to {loss_text(max(losses))} since" in said(page, "about")
+    assert max(losses) > 1.5 * losses[0]
+    again = opened(browse(reduced_motion="reduce"), tmp_path / "page.html", page.evaluate("location.hash"))
+    waited(again, 18 + len(losses))
+    again.wait_for_function("() => !scalarviz.training.repeated")
+    page.evaluate("scalarviz.training.undo()")
+    assert words not in said(page, "about")
+    page.evaluate("scalarviz.training.change(0, 1e4)")
+    page.wait_for_function("() => !scalarviz.training.waiting")
+    assert words not in said(page, "about")
 
 
 def test_parameter_groups_have_no_choice_of_optimisers(browse, tmp_path):

@@ -1,10 +1,11 @@
 // What a page computed: a line of the run, which leaves the recording at one of its frames, and how the engine gets to
 // each of its own.
 
-import { countText } from "./numbers.js";
+import { countText, lossText, rateText } from "./numbers.js";
 import { rowOf } from "./unpack.js";
 
 const MOST_COMPUTED = 2000; // frames of a line; then every second one goes
+const NOISE = 0.5; // share of its largest loss by which a line's loss may rise for another reason than its rate
 
 /** The recording as training sees it: its run, and what Python told of the training. */
 export class Recording {
@@ -70,6 +71,13 @@ export class Line {
     if (!typed) return recording.pace(step);
     const [, at, rate] = typed, { groups } = recording.told, [[, [first, ...others]]] = recording.pace(at);
     return [[Infinity, [rate, ...others.map((one, k) => (k < groups - 1 && first ? one * (rate / first) : one))]]];
+  }
+
+  /** What is wrong with its rate, if that was changed last: the loss rose far above all losses before; else "". */
+  get risen() {
+    const { run: { loss }, did } = this, [what, , rate, since] = did.at(-1) ?? [], most = (some, first) => some.reduce((found, one) => (one > found ? one : found), first);
+    const before = loss[since - 1], high = most(loss.slice(0, since), before), now = most(loss.slice(since), before);
+    return what === "lr" && now - high > NOISE * Math.abs(high) ? `the loss rose from ${lossText(before)} to ${lossText(now)} since lr is ${rateText(rate)}: undo, or take a lower lr` : "";
   }
 
   /** The step at which it ends now. */

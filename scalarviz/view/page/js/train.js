@@ -216,6 +216,7 @@ export class TrainOn {
     const { run } = line, frame = last ? last[3] - 1 : run.frames - run.computed - 1; // without a change: where the line begins
     if (frame < 0 || frame === page.frame) return this.home();
     page.go(frame);
+    part("about").textContent = page.origin;
     this.tell();
   }
 
@@ -261,9 +262,8 @@ export class TrainOn {
     this.write();
     if (!this.running) this.tell(); // it came after a pause
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
-      const still = trains && found.update.every(one => one === 0);
-      const said = still ? `step ${countText(step)} moved no weight: its gradients are too small. Undo, and take another lr` : page.origin;
-      part("about").textContent = this.repeated || said;
+      const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: its gradients are too small. Undo, and take another lr`;
+      part("about").textContent = this.repeated || line.risen || still || page.origin;
       return;
     }
     this.pause();
@@ -352,7 +352,7 @@ export class TrainOn {
       if (repeats !== this.repeats) return;
     }
     this.cancel();
-    part("about").textContent = page.origin;
+    part("about").textContent = this.line?.risen || page.origin;
     this.tell();
   }
 }
