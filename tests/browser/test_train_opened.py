@@ -150,3 +150,49 @@ def test_it_closes_like_any_other_and_nothing_is_changed(browse, tmp_path):
     page.evaluate("scalarviz.go(scalarviz.held[0])")
     page.keyboard.press(".")
     assert page.evaluate("scalarviz.walk.computed ?? false") is False
+
+
+HERE = "[scalarviz.at, scalarviz.walk?.told.alone ?? null, scalarviz.run.steps[scalarviz.frame], location.hash]"
+
+
+@pytest.mark.parametrize("name", ("rgb", "xor", "uinn"))
+def test_the_address_names_the_micro_step_of_recorded_and_computed_steps(name, browse, tmp_path):
+    file = written(scene(name), tmp_path, steps_inside=[6])
+    page = opened(browse(reduced_motion="reduce"), file, "#frame=1")
+    for begin, at in (("#step=4", 4), ("#train=12&did=lr:0.0625@7", 12)):
+        page.evaluate("hash => scalarviz.follow(hash)", begin)
+        page.wait_for_function(
+            "at => scalarviz.run.steps[scalarviz.frame] === at && !scalarviz.training.repeated", arg=at
+        )
+        page.keyboard.press(".")
+        page.wait_for_function("() => scalarviz.walk", timeout=8000)
+        page.evaluate("[1, 2, 3, 4].forEach(() => scalarviz.next())")
+        for alone in sides_of(page):
+            wanted, found = page.evaluate(HERE), page.evaluate(FOUND)
+            assert wanted == [5, alone, at, f"{begin}&micro=5{'' if alone else '&whole=1'}"]
+            other = opened(browse(reduced_motion="reduce"), file, wanted[-1])
+            other.wait_for_function("() => scalarviz.at === 5", timeout=8000)
+            assert other.evaluate(HERE) == wanted
+            assert other.evaluate(FOUND) == found
+            assert other.evaluate(FILLED, [5]) == page.evaluate(FILLED, [5])
+            other.context.close()
+        page.keyboard.press("Escape")
+        assert page.evaluate(HERE) == [0, None, at, begin]
+
+
+@pytest.mark.parametrize("asked", ["micro=1e999", "micro=44.4&whole=<b>", "micro=99"])
+def test_a_micro_step_beyond_the_last_is_the_last(asked, browse, tmp_path):
+    page = opened(
+        browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps_inside=[6]), f"#frame=1&{asked}"
+    )
+    page.wait_for_function("() => scalarviz.at === 44", timeout=8000)
+    assert page.evaluate(HERE) == [44, True, 4, "#step=4&micro=44"]
+
+
+def test_an_action_while_the_page_repeats_an_address_opens_nothing(browse, tmp_path):
+    hash = "#train=1000000&micro=5"
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps_inside=[6]), hash)
+    page.evaluate("scalarviz.training.home()")
+    page.wait_for_function("() => !scalarviz.training.waiting")
+    page.wait_for_timeout(300)
+    assert page.evaluate(HERE) == [0, None, 7, ""]

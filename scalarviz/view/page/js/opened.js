@@ -54,6 +54,11 @@ export class OpenedPage extends Page {
 
   // ---- the walk
 
+  /** The part of an address about the opened step. */
+  get inside() {
+    return this.walk ? `&micro=${this.at}${this.walk.told.alone ? "" : "&whole=1"}` : "";
+  }
+
   /** The frames of the opening branch with an opened step after them. */
   get held() {
     const { frames } = this.walks, { places } = this.run.head;
@@ -77,11 +82,16 @@ export class OpenedPage extends Page {
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
-  /** Show the next micro-step; the first call opens the nearest step, after the last comes the next frame. */
+  /** Open the step after the frame that is shown, or the nearest stored step where this page cannot. */
+  open() {
+    const computes = this.training && !this.held.includes(this.frame) && this.walks.models.length;
+    return computes ? this.compute() : this.enter(nearestOf(this.held, this.frame), false);
+  }
+
+  /** Show the next micro-step; the first call opens the step, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk && this.training && !this.held.includes(this.frame) && this.walks.models.length) return this.compute();
-    if (!this.walk) return this.enter(nearestOf(this.held, this.frame), false);
+    if (!this.walk) return this.open();
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);
   }
@@ -152,6 +162,7 @@ export class OpenedPage extends Page {
     this.whoseButton.hidden = other === walk;
     this.whoseButton.textContent = walk.told.alone ? "whole batch" : "one sample";
     this.tell("");
+    this.training?.tell(true);
   }
 
   drawn() {
@@ -192,7 +203,8 @@ export class OpenedPage extends Page {
   }
 
   go(frame) {
-    if (this.walk) {
+    const { walk } = this;
+    if (walk) {
       this.stop();
       Object.assign(this, { walk: null, at: 0, layout: null });
       part("app").classList.remove("inside");
@@ -203,6 +215,7 @@ export class OpenedPage extends Page {
       this.tell("");
     }
     super.go(frame);
+    if (walk) this.training?.tell(true);
   }
 
   paper(flat) {
@@ -216,9 +229,16 @@ export class OpenedPage extends Page {
     if (!(at >= 1)) return there;
     this.stop();
     this.alone = wanted.get("whole") !== "1";
-    this.enter(nearestOf(this.held, this.frame), false);
-    if (this.walk) this.reach(Math.min(at, this.walk.count));
+    this.openAt(at);
     return true;
+  }
+
+  // Open a step at a micro-step, once there is what the address says of training.
+  async openAt(at) {
+    const { repeating } = this.training ?? {};
+    if (repeating && !(await repeating)) return;
+    await this.open();
+    if (this.walk) this.reach(Math.min(at, this.walk.count));
   }
 }
 

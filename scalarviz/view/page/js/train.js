@@ -31,7 +31,7 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
 export class TrainOn {
   constructor(page) {
     this.told = JSON.parse(part("training").textContent);
-    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "", looking: false });
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "", repeating: null, looking: false });
     this.recording = new Recording(this.base, this.told);
     page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
@@ -69,6 +69,7 @@ export class TrainOn {
   cancel() {
     this.repeats += 1;
     this.repeated = "";
+    this.repeating = null;
   }
 
   toggle() {
@@ -303,16 +304,16 @@ export class TrainOn {
 
   // ---- the address
 
-  /** Put what was done into the address: `#train=500&from=300&did=lr:0.1@303,4:-3@310`; `seed=` or `equal=` for other first weights. */
-  tell() {
-    const { line, base, page: { frame } } = this;
-    if (!line) return;
-    const { run, place, first } = line, did = line.did.filter(([, , , frames]) => frames <= frame), [[name, number]] = Object.entries(first ?? { from: base.steps[place] });
+  /** Put what is shown into the address: `#train=500&from=300&did=lr:0.1@303,4:-3@310`; `seed=` or `equal=` for other first weights; of a recorded frame only if its step `opens` or closes. */
+  tell(opens = false) {
+    const { line, base, page: { run, frame, inside = "" } } = this;
+    if (!line && !opens) return;
+    if (frame < run.frames - run.computed) return putAddress(line || run === base ? `#step=${run.steps[frame]}${inside}` : "#"); // no address names a branch
+    const { place, first } = line, did = line.did.filter(([, , , frames]) => frames <= frame), [[name, number]] = Object.entries(first ?? { from: base.steps[place] });
     const start = first || place < base.frames - 1 ? `&${name}=${number}` : "";
     const changes = did.length ? `&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}` : "";
     if (did.some(([what]) => what === "picture")) return void (part("about").textContent = "a dropped picture is not in the address");
-    if (frame < run.frames - run.computed) return putAddress(`#step=${run.steps[frame]}`);
-    const text = `#train=${run.steps[frame]}${start}${changes}`;
+    const text = `#train=${run.steps[frame]}${start}${changes}${inside}`;
     if (text.length < MOST_LETTERS) putAddress(text);
   }
 
@@ -327,10 +328,11 @@ export class TrainOn {
     if (!Number.isSafeInteger(until) || until < 1) return false;
     const whole = name => (/^\d{1,15}$/.test(wanted.get(name) ?? "") ? Number(wanted.get(name)) : null);
     const equal = Number(wanted.get("equal") || NaN), seed = this.told.laws.length ? whole("seed") : null;
-    this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
+    this.repeating = this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
     return true;
   }
 
+  // Return whether it reached the end.
   async repeat(until, from, first, did) {
     const { page, base, repeats } = this;
     part("about").textContent = this.repeated = `computing step ${countText(until)}\u2026, as the address says`;
@@ -354,6 +356,7 @@ export class TrainOn {
     this.cancel();
     part("about").textContent = this.line?.risen || page.origin;
     this.tell();
+    return true;
   }
 }
 
