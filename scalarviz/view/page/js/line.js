@@ -30,12 +30,10 @@ export class Line {
   /** `place` is a frame of the recording; `first` are other first weights, `{ seed }` or `{ equal }`, or null. */
   constructor(recording, run, place, first = null, did = []) {
     Object.assign(this, { recording, run, place, first, did }); // changes: what, step, value, and the number of frames until then
-    run.did = did;
-    run.wordsAt = frame => this.wordsAt(frame);
-    run.kindsAt = frame => this.bendAt(frame).kinds;
+    run.line = this;
   }
 
-  // Return the activation after a frame: the words beside its cubes, and the kinds of its rows where they are not the recorded ones.
+  /** Return the activation after a frame: the words beside its cubes, and the kinds of its rows where they are not the recorded ones. */
   bendAt(frame) {
     const place = this.valueAt("bend", frame, 0), { name, labels } = this.recording.told.bends[place];
     return { labels, kinds: place ? Object.fromEntries(Object.keys(labels).map(row => [row, name])) : {} };
@@ -52,7 +50,7 @@ export class Line {
     return { samples, batch };
   }
 
-  // Return what a picture says of the training, by what it would say without changes.
+  /** Return what a picture says of the training, by what it would say without changes: pairs of texts. */
   wordsAt(frame) {
     const { rules, wide, bends: [{ labels: recorded }], lossOf, settings } = this.recording.told, said = count => `batch ${countText(count)}`;
     const { samples, batch } = this.sizesAt(frame);

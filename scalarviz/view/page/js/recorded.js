@@ -47,8 +47,7 @@ export class RecordedRun {
     this.computed = 0; // frames at the end that this page computed
     this.trained = []; // their losses, as they were trained
     this.films = new Map(); // what this page painted, by panel: frames with their steps and lists
-    this.wordsAt = () => []; // pairs of texts: what stands in the list of a computed frame, and what stands there now
-    this.kindsAt = () => ({}); // of rows that are not as they were recorded
+    this.line = null; // what was changed before the frames that this page computed
     this.rows = []; // rows of activations in the table of all numbers
   }
 
@@ -81,7 +80,7 @@ export class RecordedRun {
       errors: Object.fromEntries(entries.map(([name, { errors }]) => [name, errors && this.#moved(errors, layout)])),
       flags: this.#moved(this.flagsAt(frame), layout), step: this.steps[frame], loss: this.loss[frame], lr: this.lr[frame],
       rows: this.rowsAt(frame), rowErrors: this.rowErrors, sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
-      past: frame < this.frames - 1, kinds: this.kindsAt(frame),
+      past: frame < this.frames - 1, kinds: this.line?.bendAt(frame).kinds ?? {},
     };
   }
 
@@ -102,7 +101,7 @@ export class RecordedRun {
   /** Return the display list of a frame. */
   listAt(frame, quantity, shape, choice) {
     const computed = frame >= this.frames - this.computed; // the last list is that of a frame which the page computed
-    if (computed) return this.lists.standingIn(this.lists.at(-1, quantity, shape, choice), this.wordsAt(frame));
+    if (computed) return this.lists.standingIn(this.lists.at(-1, quantity, shape, choice), this.line.wordsAt(frame));
     return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
   }
 
@@ -131,7 +130,7 @@ export class RecordedRun {
     const flags = marks ? marks.bytes.subarray(from, from + marks.columns) : new Uint8Array(this.document.texels);
     if (frame < this.frames - this.computed) return flags;
     const found = flags.map(bits => bits & ~MARK_BITS.dead); // not known
-    for (const [what, , value, frames] of this.did) if (what[0] === "f" && frames <= frame) found[what.slice(1)] = value ? MARK_BITS.frozen : 0;
+    for (const [what, , value, frames] of this.line.did) if (what[0] === "f" && frames <= frame) found[what.slice(1)] = value ? MARK_BITS.frozen : 0;
     return found;
   }
 

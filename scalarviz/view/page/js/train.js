@@ -43,7 +43,7 @@ export class TrainOn {
 
   /** The line that the page shows; null: a recorded one. */
   get line() {
-    return this.lines.find(line => line.run === this.page.run) ?? null;
+    return this.page.run.line;
   }
 
   /** Whether the page shows the last frame of a run that can go on. */
