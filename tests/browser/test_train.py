@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,14 @@ from kit.runs import far
 from scalarviz import nn, optim
 from scalarviz.run.source import Moment
 from scalarviz.view.ink.listed import checked
+from scalarviz.view.ink.theme import DARK
+from scalarviz.view.page.lists import SHAPES, PictureLists
 from scalarviz.view.page.pictures import panel_pictures
+from scalarviz.view.panels.drawer import BEFORE
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.workbench import Workbench
 
-from .players import opened, painted, said, scene
+from .players import flat, opened, painted, said, scene
 
 EVERY = ("rgb", "xor", "neuron", "playground", "digits", "uinn", "expression")
 GROWN = "frames => !scalarviz.late && scalarviz.run.frames >= frames"
@@ -131,7 +137,8 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     page.keyboard.press("Enter")
     page.wait_for_function(GROWN, arg=6)
     found = page.evaluate(LAST)
-    assert far(found["gradient"][:12], made.run.frame().gradient) < 1e-6  # that of the last step
+    for quantity in ("gradient", "update"):  # those of the last step
+        assert far(found[quantity][:12], getattr(made.run.frame(), quantity)) < 1e-6
     assert "diverged" not in said(page, "about")
     made.run.values[4] = -3.0
     assert far(found["weight"][:12], made.run.values) < 1e-6
@@ -141,6 +148,35 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     found = stepped(page, 5)
     made.run.step(5)
     assert far(found["weight"][:12], made.run.values) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["rgb", "xor", "playground"])
+def test_after_a_change_of_a_weight_the_page_says_what_the_window_says(name, browse, tmp_path):
+    """Its gradient and its update are older: in the picture's remarks and in the card, until the next step."""
+    made = scene(name)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    made.run.values[4] = -3.0
+    page.evaluate("scalarviz.select(4)")
+    for count in (1, 3):
+        page.evaluate("scalarviz.training.change(4, -3)")
+        page.wait_for_function(GROWN, arg=5 + count)
+        for shape, size in enumerate(SHAPES):
+            page.set_viewport_size({"width": size[0], "height": size[1] + 100})
+            page.wait_for_function("shape => scalarviz.shape === shape", arg=shape)
+            for quantity in ("gradient", "update", "weight"):
+                bench = Workbench(subject_of(made), size, DARK, quantity=quantity)
+                bench.update(made.run.frame(), "")
+                said_there = [one[3] for one in flat(PictureLists(bench)) if one[0] == "text" and BEFORE in one[3]]
+                page.evaluate("quantity => scalarviz.show(quantity)", quantity)
+                words = painted(page)
+                assert (BEFORE in words) == bool(said_there) == (quantity != "weight")
+                assert all(re.sub(" · [^·]* clipped$", "", one) in words for one in said_there), said_there
+                assert f"gradient and update: {BEFORE}" in said(page, "card")
+        if count == 1:
+            stepped(page, 5)
+            made.run.step(5)
+            assert BEFORE not in painted(page) + said(page, "card")
+            made.run.values[4] = -3.0
 
 
 def test_an_address_repeats_what_was_done_to_the_bit(browse, tmp_path):

@@ -190,16 +190,18 @@ class FrameLists:
                 self._add((first, choice), [*self._lists[first].parts()[BESIDE], *records])
 
     def add_coming(self, frame: Frame, words: str, standing: Collection[str]) -> None:
-        """Write the picture of frames that a browser computes: a recorded one without what is true of it alone.
+        """Write the pictures of frames that a browser computes: a recorded one without what is true of it alone.
+
+        The first is that of a frame with a change since its step.
 
         Panels that are `standing` do not follow, which their words say, also in steps that the browser opens.
         """
         self._standing = {f"{name} at step ": f"{name} recorded at step " for name in standing}
         for bench in (one for some in self._benches for one in some):
             bench.captioned = bench.strip.clips = False
-        self.add_frame(
-            replace(frame, step=LONG_STEP, loss=LONG_LOSS, shown_loss=LONG_LOSS, lr=LONG_RATE, next_lr=None), words
-        )
+        long = replace(frame, step=LONG_STEP, loss=LONG_LOSS, shown_loss=LONG_LOSS, lr=LONG_RATE, next_lr=None)
+        for edited in (True, False):
+            self.add_frame(replace(long, edited=edited), words)
 
     def _add(self, series: object, records: list[Record]) -> None:
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)

@@ -4,6 +4,7 @@ import { Ink, element } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
 
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
+const BEFORE = "gradient and update: before the change"; // of a weight, after which there was no step
 const MOST_ROWS = 400;
 
 /** The card of one number: its name, its recorded quantities at this step, and its history. */
@@ -29,7 +30,7 @@ export class NumberCard {
   select(texel) {
     this.texel = texel;
     this.root.hidden = texel === null;
-    if (texel !== null) [this.name.textContent, this.meaning.textContent] = this.run.nameOf(texel);
+    if (texel !== null) this.name.textContent = this.run.nameOf(texel)[0];
   }
 
   show(frame, quantity, look) {
@@ -44,6 +45,7 @@ export class NumberCard {
       return row;
     });
     this.table.replaceChildren(head, ...rows);
+    this.meaning.textContent = [run.nameOf(texel)[1], known.length > 1 && run.line?.editedAt(frame) && BEFORE].filter(Boolean).join("  \u00b7  ");
     this.since.textContent = `${WORDS_OF[drawn]} since step ${countText(run.steps[0])}`;
     Object.assign(this, { look, places: run.placesAt(frame), histories: run.histories(drawn, texel) });
     this.draw();

@@ -58,6 +58,12 @@ export class Line {
     return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(settings.batch), said(batch)], [lossOf, lossOf.replace(countText(settings.samples), countText(samples))], ...bent];
   }
 
+  /** Whether a weight got another value after the last step, so that loss, gradient and update are older. */
+  editedAt(frame) {
+    const { did, run: { steps } } = this;
+    return did.some(([what, step, , frames]) => frames <= frame && step === steps[frame] && Number.isInteger(Number(what)));
+  }
+
   /** Return the last value of what was changed, up to a frame. */
   valueAt(name, frame, usual) {
     return this.did.findLast(([what, , , frames]) => what === name && frames <= frame)?.[2] ?? usual;
@@ -94,8 +100,8 @@ export class Line {
       step = Math.max(step, wanted);
     };
     if (!first) goTo(base.steps[place], -1);
-    const { weight, gradient } = base.tables, { length } = keys[0].trained;
-    if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
+    const { weight, gradient, update } = base.tables, { length } = keys[0].trained;
+    if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient, update].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
     let frames = 0;
     for (const [what, at, value, until] of this.did) {
       if (until > frame) break;

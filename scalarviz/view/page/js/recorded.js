@@ -100,9 +100,9 @@ export class RecordedRun {
 
   /** Return the display list of a frame. */
   listAt(frame, quantity, shape, choice) {
-    const computed = frame >= this.frames - this.computed; // the last list is that of a frame which the page computed
-    if (computed) return this.lists.standingIn(this.lists.at(-1, quantity, shape, choice), this.line.wordsAt(frame));
-    return this.lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
+    const { line, lists } = this, computed = frame >= this.frames - this.computed; // the last two lists are those of such frames, before a step and after one
+    if (computed) return lists.standingIn(lists.at(line.editedAt(frame) ? -2 : -1, quantity, shape, choice), line.wordsAt(frame));
+    return lists.at(this.head.places?.[frame] ?? frame, quantity, shape, choice);
   }
 
   /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */

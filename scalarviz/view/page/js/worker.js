@@ -30,15 +30,15 @@ class PageTraining {
     }
     this.view = VIEW;
     this.sample.set(this.probe);
-    this.before = numbers.theta.slice();
+    this.before = Float64Array.from(numbers.theta);
     this.trained = null; // the loss of the last step that it did
   }
 
-  /** Take the weights and the gradient of a recorded frame. */
-  place(weights, gradient) {
+  /** Take the weights, the gradient and the update of a recorded frame. */
+  place(weights, gradient, update) {
     this.engine.theta.set(weights);
     this.engine.grad.set(gradient);
-    this.before.set(weights);
+    weights.forEach((w, k) => (this.before[k] = w - (update[k] ?? 0)));
   }
 
   /** Do at most `count` steps, in about `milliseconds`; `pace` has runs of equal rates. */
@@ -58,7 +58,7 @@ class PageTraining {
 
   /** Change a weight, or how it trains on: `what` is an index, or a name. */
   change(what, value) {
-    const { engine } = this, [, fixed] = /^f(\d+)$/.exec(what) ?? [];
+    const { engine, before } = this, [, fixed] = /^f(\d+)$/.exec(what) ?? [];
     if (what === "batch") engine.takeBatch(value);
     else if (what === "rule") engine.takeOptimiser(RULES[value], this.rules[value]);
     else if (what === "l1" || what === "l2") engine.takePenalties({ [what]: value });
@@ -71,8 +71,9 @@ class PageTraining {
     } else if (what === "picture") this.repaint(value);
     else if (fixed) engine.trained[fixed] = 1 - (engine.frozen[fixed] = Number(value > 0));
     else {
+      before[what] -= engine.theta[what];
       engine.theta[what] = value;
-      this.before.set(engine.theta);
+      before[what] += engine.theta[what]; // its last update stays
     }
   }
 
