@@ -79,7 +79,7 @@ def test_links_to_the_site_have_a_picture(site):
     for path in [site / "index.html", *(site / "play").glob("*.html")]:
         (found,) = PREVIEW.findall(path.read_text(encoding="utf-8"))
         with Image.open(site / "".join(found).removeprefix("https://someone.github.io/scalarviz/")) as picture:
-            assert picture.width > 500, path.name
+            assert picture.width >= 480, path.name
 
 
 def test_each_lesson_offers_its_notebook_and_where_it_opens(site):

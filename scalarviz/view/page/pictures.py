@@ -32,7 +32,7 @@ from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .pack import text_of
 
-STILL = 0.62, 50  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
+STILL = 0.5, 45  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
 
 
 def can_draw() -> bool:
@@ -106,7 +106,7 @@ def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int 
 
 MOST = 64  # moments of a panel that is a picture
 EVERY, CHEAP = 320, 0.3  # moments of a cheap panel, whose frames all take at most this share of the room
-ROOM, OF_NUMBERS = (105_000, 200_000), 0.02  # bytes of a page's panels; share of the numbers' bytes
+ROOM, OF_NUMBERS = (92_000, 200_000), 0.02  # bytes of a page's panels; share of the numbers' bytes
 DENSITY = 1.0  # pixels of large pictures for one of the window's
 WINDOW = (1280, 720)  # pixels of the window with the column
 PIXELS = {"image", "sprites", "points"}  # kinds of records other than words, numbers and lines

@@ -28,6 +28,7 @@ from ...run.sources.recording.programs import Rule
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.steps import leading, training_at
 from ...tape import Plan, Tape, lower
+from ..ink.listed import encoded
 from ..panels.drawer import Slot, noun
 from ..shown.subject import Subject
 from .choices import activations, optimisers
@@ -45,6 +46,9 @@ MOST_KEYS, MOST_RATES = 16, 4_000
 MOST_COMING = 500
 """Most runs of equal rates that a schedule still has ahead; a page then stays at the last one."""
 
+
+PHOTO = 90
+"""WebP quality of a picture whose colours are inputs: a seventh of its bytes, within some 2 of 255 of each colour."""
 
 Rates = tuple[float, ...]
 
@@ -202,7 +206,7 @@ def _laws(run: Run, value: NDArray[Any]) -> list[list[Any]]:
 
 
 def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
-    """Return a slot as JSON data; the inputs of a picture's colours are bytes, as its pixels are.
+    """Return a slot as JSON data; if its inputs are colours of a picture, they are one.
 
     A map has its ground only if each target is one of both ends of its span, and each sample counts as one.
     """
@@ -214,11 +218,13 @@ def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
     canvas = slot.canvas
     if canvas is not None and not _learns(problem, canvas.size):
         canvas = canvas._replace(size=(0, 0))
-    unit = 255.0 if slot.output < 0 and slot.kind == "image" and canvas is None else 1.0
-    inputs = np.asarray(slot.inputs, np.float32).T  # one input after the other, which is shorter
-    numbers = json.loads(array_text(np.rint(unit * inputs) if unit > 1 else inputs))
+    inputs = np.asarray(slot.inputs, np.float32)
+    asked = json.loads(array_text(inputs.T))  # one input after the other, which is shorter
+    if slot.kind == "image" and slot.output < 0 and canvas is None:
+        pixels = np.rint(255 * inputs).astype(np.uint8).reshape(*slot.size, -1)
+        asked = dense_text(encoded(pixels, "WEBP", quality=PHOTO, method=6))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
-    more = {"panel": panel, "whole": slot.whole, "unit": unit, "inputs": numbers, "tables": tables}
+    more = {"panel": panel, "whole": slot.whole, "inputs": asked, "tables": tables}
     return {**slot._asdict(), **more, "ground": ground and ground._asdict(), "canvas": canvas and canvas._asdict()}
 
 

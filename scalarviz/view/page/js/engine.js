@@ -15,14 +15,23 @@ export async function readTraining(told) {
   const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
   const { settings, probe, view, trial, laws, whole, rules } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
-  const slots = await Promise.all(told.slots.map(async ({ inputs, unit, output, whole }) => {
+  const slots = await Promise.all(told.slots.map(async ({ inputs, output, whole }) => {
+    if (typeof inputs === "string") return { output, whole, inputs: await coloursOf(inputs) };
     const flat = await unpackArray(inputs, Float64Array), each = flat.length / told.inputs; // one input after the other
-    return { output, whole, inputs: flat.map((_, k) => flat[(k % told.inputs) * each + Math.floor(k / told.inputs)] / unit) };
+    return { output, whole, inputs: flat.map((_, k) => flat[(k % told.inputs) * each + Math.floor(k / told.inputs)]) };
   }));
   return {
     settings, keys, laws, rules, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
     probe, view, trial, whole, added: addedIn(told), rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
   };
+}
+
+// Return the colours of a picture, 0 to 1, pixel by pixel.
+async function coloursOf(text) {
+  const picture = await createImageBitmap(new Blob([bytesOf(text)], { type: "image/webp" })), { width, height } = picture;
+  const context = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+  context.drawImage(picture, 0, 0);
+  return Float64Array.from(context.getImageData(0, 0, width, height).data.filter((_, k) => k % 4 < 3), byte => byte / 255);
 }
 
 /** Return a function that asks the engine and promises its answer: in a worker, or in this thread where workers are forbidden. */
