@@ -278,6 +278,9 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     press("Escape")
     assert state(made) == [1, None, 0, None]
     assert made.is_visible("#bar")
+    press("?")
+    assert made.is_visible("#help")
+    press("Escape")
     assert made.is_hidden("#inner")
     press(".")
     press("ArrowRight")

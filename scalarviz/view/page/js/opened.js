@@ -83,7 +83,7 @@ export class OpenedPage extends Page {
   }
 
   /** Open the step after the frame that is shown, or the nearest stored step where this page cannot. */
-  open() {
+  openStep() {
     const computes = this.training && !this.held.includes(this.frame) && this.walks.models.length;
     return computes ? this.compute() : this.enter(nearestOf(this.held, this.frame), false);
   }
@@ -91,7 +91,7 @@ export class OpenedPage extends Page {
   /** Show the next micro-step; the first call opens the step, after the last comes the next frame. */
   next() {
     this.stop();
-    if (!this.walk) return this.open();
+    if (!this.walk) return this.openStep();
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);
   }
@@ -237,7 +237,7 @@ export class OpenedPage extends Page {
   async openAt(at) {
     const { repeating } = this.training ?? {};
     if (repeating && !(await repeating)) return;
-    await this.open();
+    await this.openStep();
     if (this.walk) this.reach(Math.min(at, this.walk.count));
   }
 }

@@ -12,7 +12,7 @@ import { keepPainted } from "./slots.js";
 import { rowOf } from "./unpack.js";
 
 const MOST_LINES = 12; // the oldest goes
-const MOST_LETTERS = 8000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
+const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+|add):([-+.\de;]+)@(\d+)$/; // in an address
@@ -312,9 +312,10 @@ export class TrainOn {
     const { place, first } = line, did = line.did.filter(([, , , frames]) => frames <= frame), [[name, number]] = Object.entries(first ?? { from: base.steps[place] });
     const start = first || place < base.frames - 1 ? `&${name}=${number}` : "";
     const changes = did.length ? `&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}` : "";
-    if (did.some(([what]) => what === "picture")) return void (part("about").textContent = "a dropped picture is not in the address");
-    const text = `#train=${run.steps[frame]}${start}${changes}${inside}`;
-    if (text.length < MOST_LETTERS) putAddress(text);
+    const text = `#train=${run.steps[frame]}${start}${changes}${inside}`, long = text.length > MOST_LETTERS && "these are too many changes for an address";
+    const lost = did.some(([what]) => what === "picture") ? "a dropped picture is not in the address" : long;
+    if (lost) part("about").textContent = lost;
+    putAddress(lost ? "#" : text);
   }
 
   /** Do again what an address says, or begin to train (`#train`); false: it says nothing of training. */
