@@ -548,7 +548,7 @@ def test_a_long_repetition_ends_when_somebody_presses_something(browse, tmp_path
 def test_undo_shows_the_panels_of_its_moment(browse, tmp_path):
     """There are two frames of one step: before the change, and after it."""
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
-    shown = "() => JSON.stringify(scalarviz.pictures.listOf('pictures', scalarviz.frame, scalarviz.theme))"
+    shown = "() => JSON.stringify(scalarviz.pictures.listOf('colours', scalarviz.frame, scalarviz.theme))"
     stepped(page, 5)
     before = page.evaluate(shown)
     page.evaluate("scalarviz.training.change(4, -9)")

@@ -7,6 +7,7 @@ import { colourAt } from "./ranges.js";
 const pictures = new Map(); // images by address: equal ones are decoded once
 const MOST_PICTURES = 200;
 const BAR = "map "; // the address of a colour map
+const isBar = (address) => typeof address === "string" && address.startsWith(BAR);
 const READABLE = 13; // pixels of the smallest type
 const BEYOND = 12; // pixels by which a text may reach beyond a small panel
 const FILM_AIR = 24; // pixels around a panel's picture that belong to it
@@ -70,7 +71,7 @@ const PAINTERS = {
     ink.shape(corners.map((corner) => [corner[0] - first[0] + x, corner[1] - first[1] + y]), colour(fill));
   },
   image({ context }, move, colour, x, y, wide, high, address, smooth) {
-    if (address.startsWith(BAR)) return paintBar(context, colour, [...move([x, y]), wide, high], address.slice(BAR.length));
+    if (isBar(address)) return paintBar(context, colour, [...move([x, y]), wide, high], address.slice(BAR.length));
     const picture = pictureOf(address);
     context.imageSmoothingEnabled = Boolean(smooth);
     if (picture.naturalWidth) context.drawImage(picture, ...move([x, y]), wide, high);
@@ -182,31 +183,32 @@ function fillOf({ shades }, fills, k) {
 }
 
 function pictureOf(address) {
-  if (!pictures.has(address)) keepPicture(address, new Image()).src = address;
+  if (typeof address !== "string") return address; // a canvas
+  if (!pictures.has(address)) {
+    if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
+    pictures.set(address, Object.assign(new Image(), { src: address }));
+  }
   return pictures.get(address);
 }
 
-/** Keep a picture that is complete, or an image that loads, by its address. */
-export function keepPicture(address, picture) {
-  if (pictures.size >= MOST_PICTURES) pictures.delete(pictures.keys().next().value);
-  pictures.set(address, picture);
-  return picture;
+/** Return a canvas for a list in place of a picture's address. */
+export function canvasOf(wide, high) {
+  return Object.assign(document.createElement("canvas"), { width: wide, height: high, complete: true, naturalWidth: wide, naturalHeight: high });
 }
 
-/** Keep a picture, six digits a pixel, and return its address. */
-export function putPicture(address, colours, wide, high) {
-  const canvas = document.createElement("canvas"), own = { width: wide, height: high };
-  const context = Object.assign(canvas, own, { complete: true, naturalWidth: wide, naturalHeight: high }).getContext("2d"), image = context.createImageData(wide, high);
-  for (let k = 0; k < wide * high; k++) image.data.set([0, 2, 4].map(at => parseInt(colours.substr(6 * k + at, 2), 16)).concat(255), 4 * k);
+/** Return a canvas with colours, three bytes a pixel. */
+export function pictureOfBytes(bytes, wide, high) {
+  const canvas = canvasOf(wide, high), context = canvas.getContext("2d"), image = context.createImageData(wide, high);
+  image.data.fill(255);
+  for (let k = 0, at = 0; at < bytes.length; at++, k += at % 3 ? 1 : 2) image.data[k] = bytes[at];
   context.putImageData(image, 0, 0);
-  keepPicture(address, canvas);
-  return address;
+  return canvas;
 }
 
 export function picturesOf(records) {
   const address = { image: 5, sprites: 3 };
   const addresses = records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => record[address[record[0]]]);
-  return addresses.filter((one) => !one.startsWith(BAR)).map(pictureOf);
+  return addresses.filter((one) => !isBar(one)).map(pictureOf);
 }
 
 // Parse numbers as points.

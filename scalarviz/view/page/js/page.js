@@ -197,6 +197,7 @@ export class Page {
   stop() {
     this.playing = false;
     this.controls.playing(false);
+    this.training?.look();
   }
 
   pace(speed) {

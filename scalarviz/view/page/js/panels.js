@@ -69,7 +69,7 @@ export class PanelPictures {
   // Return the list of a panel in a theme at a frame, and its step.
   #at(one, frame, theme) {
     const { run } = this, painted = run.films.get(one.name)?.findLast(film => film.frame <= frame), look = Number(theme !== run.document.theme);
-    if (painted) return { step: painted.step, list: painted.lists[look] };
+    if (painted) return { step: painted.step, list: theme && painted.listIn(theme) };
     const known = Math.min(run.steps[frame], run.until), place = Math.max(one.steps.findLastIndex(step => step <= known), 0); // later ones are of another branch
     return { step: one.steps[place], list: one.looks[look][place] };
   }

@@ -1,7 +1,7 @@
 // Samples that a user gives to a page that trains: by a click on the map of a plane, or a picture that is dropped.
 
 import { element } from "./ink.js";
-import { keepPicture } from "./list.js";
+import { canvasOf } from "./list.js";
 import { part } from "./page.js";
 
 export const MOST_ADDED = 200; // samples of a line
@@ -41,8 +41,7 @@ export function withSamples({ ground, canvas }, list, did, theme) {
 // Return the list of a canvas without the error, which is that of the recorded step, and with the target that was dropped.
 function withPicture({ stale }, list, pixels) {
   const [, target, error] = list.filter(([kind]) => kind === "image");
-  if (pixels) keepPicture(pixels.name, pixels.canvas);
-  return list.filter(one => one !== error && !(one[0] === "text" && stale.includes(one[3]))).map(one => (one === target && pixels ? one.with(5, pixels.name) : one));
+  return list.filter(one => one !== error && !(one[0] === "text" && stale.includes(one[3]))).map(one => (one === target && pixels ? one.with(5, pixels.canvas) : one));
 }
 
 /** Two buttons that choose what a click on the map adds. */
@@ -114,7 +113,7 @@ export class Samples {
 /** Takes a picture that is dropped on the page: its pixels become the targets. It is sent nowhere. */
 export class Drops {
   constructor(training) {
-    Object.assign(this, { training, made: 0, size: training.told.slots.find(({ canvas }) => canvas?.size[0])?.canvas.size });
+    Object.assign(this, { training, size: training.told.slots.find(({ canvas }) => canvas?.size[0])?.canvas.size });
     if (!this.size) return;
     document.addEventListener("dragover", event => event.preventDefault());
     document.addEventListener("drop", event => {
@@ -127,15 +126,14 @@ export class Drops {
   async take(file) {
     const { training, size: [high, wide] } = this, picture = await createImageBitmap(file).catch(() => null);
     if (!picture) return (part("about").textContent = "this browser cannot read the dropped file as a picture");
-    const own = { width: wide, height: high }, scale = Math.max(wide / picture.width, high / picture.height), [across, down] = [picture.width * scale, picture.height * scale];
-    const canvas = Object.assign(document.createElement("canvas"), own, { complete: true, naturalWidth: wide, naturalHeight: high });
-    const context = Object.assign(canvas.getContext("2d"), { fillStyle: "#fff", imageSmoothingQuality: "high" });
+    const scale = Math.max(wide / picture.width, high / picture.height), [across, down] = [picture.width * scale, picture.height * scale];
+    const canvas = canvasOf(wide, high), context = Object.assign(canvas.getContext("2d"), { fillStyle: "#fff", imageSmoothingQuality: "high" });
     context.fillRect(0, 0, wide, high);
     context.drawImage(picture, (wide - across) / 2, (high - down) / 2, across, down);
     const { data } = context.getImageData(0, 0, wide, high), pixels = new Float32Array(3 * wide * high).map((_, k) => data[4 * Math.floor(k / 3) + (k % 3)] / 255);
     training.cancel();
     if (training.running) training.pause();
     while (training.waiting) await new Promise(requestAnimationFrame);
-    return training.change("picture", Object.assign(pixels, { canvas, name: `dropped ${(this.made += 1)}` }));
+    return training.change("picture", Object.assign(pixels, { canvas }));
   }
 }

@@ -1,29 +1,30 @@
 // Panels of a step that no list shows: the list of the last recorded one, with what the network makes then in its slot.
 
-import { putPicture } from "./list.js";
+import { pictureOfBytes } from "./list.js";
 import { withSamples } from "./samples.js";
 
 const MOST_PAINTED = 64; // moments of a panel
 
-/** Keep, for a while, what the network `painted` into the slots at a frame of a run: the lists of both themes. */
-export function keepPainted(slots, pictures, run, frame, painted, { number = 0, did = [] } = {}) {
-  const { theme, themes } = run.document, looks = [theme, Object.keys(themes).find(name => name !== theme)];
+/** Keep, for a while, what the network `painted` into the slots at a frame of a run; `did` are the changes of its line. */
+export function keepPainted(slots, pictures, run, frame, painted, did = []) {
+  const before = did.slice(); // later ones are of later frames
   for (const [k, slot] of slots.entries()) {
-    const panel = pictures.shown.find(({ name }) => name === slot.panel), film = run.films.get(slot.panel) ?? [];
+    const panel = pictures.shown.find(({ name }) => name === slot.panel), film = run.films.get(slot.panel) ?? [], lists = {};
     if (!panel || !painted[k]) continue;
-    const lists = looks.map((look, other) => listOfSlot(slot, withSamples(slot, panel.looks[other].at(-1), did, look), painted[k], `${slot.panel} of line ${number}, ${frame} ${look}`, look));
+    const listIn = theme => (lists[theme] ??= listOfSlot(slot, withSamples(slot, panel.looks[Number(theme !== run.document.theme)].at(-1), before, theme), painted[k], theme));
     const others = film.filter(({ frame: at }, place) => at !== frame && (film.length < MOST_PAINTED || place % 2)); // of many every second one
-    run.films.set(slot.panel, [...others, { frame, step: run.steps[frame], lists }].sort((a, b) => a.frame - b.frame));
+    run.films.set(slot.panel, [...others, { frame, step: run.steps[frame], listIn }].sort((a, b) => a.frame - b.frame));
   }
 }
 
-// Return a panel's list with what was `made` in its slot; `name` tells its picture from others.
-function listOfSlot(slot, list, made, name, theme) {
+// Return a panel's list with what was `made` in its slot.
+function listOfSlot(slot, list, made, theme) {
   const { kind, number, size: [high, wide], output, span: [low, end], tables, stale } = slot;
   if (kind === "curve") return curveOf(slot, list, made);
-  const place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
-  const digits = output < 0 ? Array.from(made, byte => byte.toString(16).padStart(2, "0")) : Array.from(made, value => tables[theme].substr(6 * place(value), 6));
-  const text = digits.join(""), now = kind === "points" ? [3, text] : [5, putPicture(name, text, wide, high)];
+  const hex = byte => byte.toString(16).padStart(2, "0"), place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
+  const byteAt = (value, at) => parseInt(tables[theme].substr(6 * place(value) + at, 2), 16);
+  const bytes = output < 0 ? made : Array.from(made).flatMap(value => [0, 2, 4].map(at => byteAt(value, at)));
+  const now = kind === "points" ? [3, Array.from(bytes, hex).join("")] : [5, pictureOfBytes(bytes, wide, high)];
   const record = list.filter(([name]) => name === kind)[number];
   return list.filter(([name]) => name !== stale).map(one => (one === record ? one.with(...now) : one));
 }

@@ -15,6 +15,7 @@ const MOST_LINES = 12; // the oldest goes
 const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
+const LOOK_MS = 300; // between two moments of panels while a recording plays, for the same reason
 const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+|add):([-+.\de;]+)@(\d+)$/; // in an address
 const FORMULAS = { rule: "its optimiser", bend: "its activation", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
 const notNegative = value => Number.isFinite(value) && value >= 0;
@@ -31,7 +32,7 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
 export class TrainOn {
   constructor(page) {
     this.told = JSON.parse(part("training").textContent);
-    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "", repeating: null, looking: false });
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "", repeating: null, looking: false, looked: -Infinity });
     this.recording = new Recording(this.base, this.told);
     page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
@@ -256,7 +257,7 @@ export class TrainOn {
     const { page } = this, { run } = line, { step, trained, loss } = found, trains = step > line.step;
     line.thin();
     line.add(found);
-    keepPainted(this.told.slots, page.pictures, run, run.frames - 1, found.painted, line);
+    keepPainted(this.told.slots, page.pictures, run, run.frames - 1, found.painted, line.did);
     const before = page.frame;
     if (this.wish === line && (page.run !== run || before >= run.frames - 2)) this.show(line);
     else page.bar.show(before, page.look);
@@ -274,8 +275,8 @@ export class TrainOn {
   /** Paint the panels of a recorded frame, if the page has none of it. */
   async look() {
     const { page, page: { run, frame, pictures }, told: { slots, keys } } = this, whole = slots.filter(slot => slot.whole && pictures.has(slot.panel));
-    if (this.looking || frame >= run.frames - run.computed || whole.every(({ panel }) => pictures.stepAt(panel, frame) === run.steps[frame])) return;
-    this.looking = true;
+    if (this.looking || (page.playing && performance.now() - this.looked < LOOK_MS) || frame >= run.frames - run.computed || whole.every(({ panel }) => pictures.stepAt(panel, frame) === run.steps[frame])) return;
+    Object.assign(this, { looking: true, looked: performance.now() });
     try {
       await (this.ready ??= this.prepare());
       const { painted } = await this.engine.ask({ look: rowOf(run.tables.weight, frame).slice(0, keys[0].trained.length) });
