@@ -32,7 +32,7 @@ from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .pack import text_of
 
-STILL = 0.5, 45  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
+STILL = 0.5, 40  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
 
 
 def can_draw() -> bool:

@@ -35,7 +35,8 @@ export function withSamples({ ground, canvas }, list, did, theme) {
     return sides.flatMap(side => [at[0] - side / 2, at[1] - side / 2, side, side]);
   });
   const colours = added.map(([, , kind]) => rim + inks[theme][kind]).join("");
-  return list.map(one => (one === discs ? one.with(1, [...rects, ...places]).with(2, fills + colours) : one));
+  const last = list.findLast(([kind]) => kind === "cells"); // test samples, perhaps: the added ones stand over them
+  return list.flatMap(one => (one === last ? [one, discs.with(1, places).with(2, colours)] : [one]));
 }
 
 // Return the list of a canvas without the error, which is that of the recorded step, and with the target that was dropped.

@@ -194,7 +194,10 @@ export class TrainOn {
     if (what === "batch") value = Math.min(value, samples);
     const note = (name, number) => line.did.push([name, run.steps[run.frames - 1], number, run.frames]);
     note(what, value);
-    if (what === "rule" && rules[value].family !== rules[rule].family) note("lr", rules[value].rate);
+    if (what === "rule" && rules[value].family !== rules[rule].family) {
+      note("lr", rules[value].rate);
+      this.changes.typed = false; // that was for the other one
+    }
     await this.ask(line, [["change", what, value]]);
     this.tell();
   }
@@ -264,7 +267,8 @@ export class TrainOn {
     this.write();
     if (!this.running) this.tell(); // it came after a pause
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
-      const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: its gradients are too small. Undo, and take another lr`;
+      const why = run.lr.at(-1) === 0 ? "lr is 0" : "its gradients are too small. Undo, and take another lr";
+      const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: ${why}`;
       part("about").textContent = this.repeated || line.risen || still || page.origin;
       return;
     }
@@ -272,15 +276,17 @@ export class TrainOn {
     part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; go back, and take a lower lr`;
   }
 
-  /** Paint the panels of a recorded frame, if the page has none of it. */
+  /** Paint the panels of a frame that the page knows no moment of: of a recorded one, those that follow whole. */
   async look() {
-    const { page, page: { run, frame, pictures }, told: { slots, keys } } = this, whole = slots.filter(slot => slot.whole && pictures.has(slot.panel));
-    if (this.looking || (page.playing && performance.now() - this.looked < LOOK_MS) || frame >= run.frames - run.computed || whole.every(({ panel }) => pictures.stepAt(panel, frame) === run.steps[frame])) return;
+    const { page, page: { run, frame, pictures }, told: { slots, keys } } = this, computed = frame >= run.frames - run.computed;
+    const wanted = slots.filter(({ whole, panel }) => (whole || computed) && pictures.has(panel) && pictures.stepAt(panel, frame) !== run.steps[frame]);
+    if (this.looking || this.running || (page.playing && performance.now() - this.looked < LOOK_MS) || !wanted.length) return;
     Object.assign(this, { looking: true, looked: performance.now() });
     try {
       await (this.ready ??= this.prepare());
-      const { painted } = await this.engine.ask({ look: rowOf(run.tables.weight, frame).slice(0, keys[0].trained.length) });
-      keepPainted(slots, pictures, run, frame, painted);
+      const weights = rowOf(run.tables.weight, frame).slice(0, keys[0].trained.length), bend = computed ? run.line.valueAt("bend", frame, 0) : 0;
+      const { painted } = await this.engine.ask({ look: [weights, bend, slots.map(slot => wanted.includes(slot))] });
+      keepPainted(slots, pictures, run, frame, painted, run.line?.did.filter(([, , , frames]) => frames <= frame));
     } catch {
       return; // it cannot begin: its panels stay
     } finally {
@@ -301,6 +307,9 @@ export class TrainOn {
     this.button.disabled = !possible;
     page.controls.playing(running || page.playing);
     this.changes.write(line, page.frame);
+    const there = `${page.run.steps[page.frame]} of ${line?.number ?? ""}`;
+    if (this.there !== there && !this.repeated && !page.walk) part("about").textContent = page.origin; // what was said was of another moment
+    this.there = there;
   }
 
   // ---- the address

@@ -148,18 +148,19 @@ class PageTraining {
     return { data, places: Array.from(order, sample => sample * settings.numbers), up: engine.scale() };
   }
 
-  /** What the recorded network with these weights makes of the samples of panels that can be painted whole. */
-  look(weights) {
+  /** What the network with these weights, and one of its activations, makes of the samples of wanted panels. */
+  look(weights, bend, wanted) {
+    const [, view] = BENDS[bend];
     this.seen.set(weights);
-    VIEW.derive(this.seen);
-    return this.painted(VIEW, whole => whole);
+    view.derive(this.seen);
+    return this.painted(view, wanted);
   }
 
   /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
-  painted(view = this.view, wanted = () => true) {
+  painted(view = this.view, wanted = null) {
     const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
-    return slots.map(({ inputs, output, whole }) => {
-      if (!wanted(whole)) return null;
+    return slots.map(({ inputs, output }, k) => {
+      if (wanted && !wanted[k]) return null;
       const each = output < 0 ? 3 : 1, made = new (output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / wide);
       for (let at = 0, to = 0; at < inputs.length; at += wide) {
         room.set(inputs.subarray(at, at + wide));
@@ -176,14 +177,14 @@ let training = null;
 
 /**
  * Answer the page: `begin` makes the training, then it does what `orders` say, each a method and its arguments; `open` asks
- * for the coming step: `rates`, and for each of the `sides` whether it is the sample's alone; `look` has the weights for
- * which it paints panels. The first question is whether there is a worker.
+ * for the coming step: `rates`, and for each of the `sides` whether it is the sample's alone; `look` are weights, an
+ * activation and the panels that it paints for them. The first question is whether there is a worker.
  */
 function answered({ begin, orders = [], open, look }) {
   if (begin) training = new PageTraining(begin);
   for (const [name, ...given] of orders) training[name](...given);
   if (open) return { opened: open.sides.map(alone => training.opened(open.rates, alone)) };
-  if (look) return { painted: training.look(look) };
+  if (look) return { painted: training.look(...look) };
   return orders.length ? training.numbers() : {};
 }
 
