@@ -35,13 +35,13 @@ export class PageLists {
 
   /** Return the records of a list that do not pass; a text behind one that passes takes its place. */
   lasting(list) {
-    let place = null; // of the text that passed
+    let place = null; // of the text that passed: its own, or its gap behind another text
     return list.flatMap(number => {
       const record = this.records[number], [name, x, ...rest] = record, follows = name.startsWith("next "), before = place;
       place = null;
-      if (!this.passing.has(number)) return [before !== null && follows ? [name.slice(5), before, ...rest] : record];
-      if (name === "text") place = x;
-      else if (follows) place = before;
+      if (!this.passing.has(number)) return [before && follows ? [before.gap ? name : name.slice(5), before.x, ...rest] : record];
+      if (name === "text") place = { x, gap: false };
+      else if (follows) place = before ?? { x, gap: true };
       return [];
     });
   }
