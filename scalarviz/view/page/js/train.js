@@ -314,7 +314,10 @@ export class TrainOn {
 
   // ---- the address
 
-  /** Put what is shown into the address: `#train=500&from=300&did=lr:0.1@303,4:-3@310`; `seed=` or `equal=` for other first weights; of a recorded frame only if its step `opens` or closes. */
+  /**
+   * Put what is shown into the address: `#train=500&from=300&did=lr:0.1@303,4:-3@310`; `seed=` or `equal=` for other first
+   * weights. A recorded frame is named only if its step `opens` or closes.
+   */
   tell(opens = false) {
     const { line, base, page: { run, frame, inside = "" } } = this;
     if (!line && !opens) return;
