@@ -155,7 +155,8 @@ export class Line {
     run.trained = kept.map(k => run.trained[k - recorded]);
     run.frames = recorded + kept.length;
     run.computed = kept.length;
-    for (const one of [...run.films.values()].flat()) one.frame = moved.get(one.frame) ?? moved.get(one.frame + 1) ?? one.frame;
+    const placed = one => (one.frame < recorded ? one : { ...one, frame: moved.get(one.frame) ?? moved.get(one.frame + 1) ?? one.frame }); // other lines share them
+    for (const [name, film] of run.films) run.films.set(name, film.map(placed));
     for (const change of did) change[3] = moved.get(change[3]) ?? moved.get(change[3] - 1) + 1;
   }
 }
