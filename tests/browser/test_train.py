@@ -211,7 +211,7 @@ def test_many_computed_frames_are_thinned(browse, tmp_path):
     stepped(page)
     page.evaluate("scalarviz.pace(120)")
     page.get_by_role("button", name="train on").click()
-    page.wait_for_function(GROWN, arg=40)
+    page.wait_for_function("frames => scalarviz.run.frames >= frames", arg=40)  # on a slow machine it is always late
     page.get_by_role("button", name="pause").first.click()
     steps = page.evaluate("scalarviz.run.steps")
     assert steps == sorted(steps)
