@@ -119,7 +119,7 @@ def test_a_rate_that_is_too_large_is_said_and_the_usual_one_is_not(name, browse,
     assert max(losses) > 1.5 * losses[0]
     again = opened(browse(reduced_motion="reduce"), tmp_path / "page.html", page.evaluate("location.hash"))
     waited(again, 18 + len(losses))
-    again.wait_for_function("() => !scalarviz.training.repeated")
+    again.wait_for_function("() => !scalarviz.training.address.repeated")
     page.evaluate("scalarviz.training.undo()")
     assert words not in said(page, "about")
     page.evaluate("scalarviz.training.change(0, 1e4)")
@@ -375,7 +375,7 @@ def test_an_address_without_room_for_all_changes_says_so(browse, tmp_path):
         page.wait_for_function("() => !scalarviz.training.waiting")
     assert "did=0:0.25" in page.evaluate("location.hash")
     page.evaluate("scalarviz.run.line.did.push(...Array.from({ length: 400 }, (_, k) => [String(k % 12), 4, 0.5, 1]))")
-    page.evaluate("scalarviz.training.tell()")
+    page.evaluate("scalarviz.training.address.tell()")
     assert page.evaluate("location.hash") in ("", "#")
     assert said(page, "about") == "these are too many changes for an address"
 

@@ -162,7 +162,7 @@ def test_the_address_names_the_micro_step_of_recorded_and_computed_steps(name, b
     for begin, at in (("#step=4", 4), ("#train=12&did=lr:0.0625@7", 12)):
         page.evaluate("hash => scalarviz.follow(hash)", begin)
         page.wait_for_function(
-            "at => scalarviz.run.steps[scalarviz.frame] === at && !scalarviz.training.repeated", arg=at
+            "at => scalarviz.run.steps[scalarviz.frame] === at && !scalarviz.training.address.repeated", arg=at
         )
         page.keyboard.press(".")
         page.wait_for_function("() => scalarviz.walk", timeout=8000)

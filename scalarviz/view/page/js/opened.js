@@ -162,7 +162,7 @@ export class OpenedPage extends Page {
     this.whoseButton.hidden = other === walk;
     this.whoseButton.textContent = walk.told.alone ? "whole batch" : "one sample";
     this.tell("");
-    this.training?.tell(true);
+    this.training?.address.tell(true);
   }
 
   drawn() {
@@ -215,7 +215,7 @@ export class OpenedPage extends Page {
       this.tell("");
     }
     super.go(frame);
-    if (walk) this.training?.tell(true);
+    if (walk) this.training?.address.tell(true);
   }
 
   paper(flat) {
@@ -235,7 +235,7 @@ export class OpenedPage extends Page {
 
   // Open a step at a micro-step, once there is what the address says of training.
   async openAt(at) {
-    const { repeating } = this.training ?? {};
+    const { repeating } = this.training?.address ?? {};
     if (repeating && !(await repeating)) return;
     await this.openStep();
     if (this.walk) this.reach(Math.min(at, this.walk.count));

@@ -308,7 +308,7 @@ export class Page {
       const az = Number.isFinite(number("az")) ? number("az") : pose.az, el = Number.isFinite(number("el")) ? number("el") : pose.el;
       this.player.pose = { ...pose, az: az % 360, el: Math.min(Math.max(el, -89), 89) };
     }
-    if (this.training?.follow(wanted)) return true;
+    if (this.training?.address.follow(wanted)) return true;
     if (!Number.isFinite(frame)) return false;
     this.stop();
     this.go(Math.round(frame));

@@ -93,7 +93,7 @@ export class Samples {
     const { training } = this, value = [...at, this.kind].join(";");
     this.queue = this.queue.then(async () => {
       const { running } = training;
-      training.cancel();
+      training.address.cancel();
       if (running) training.pause();
       while (training.waiting) await new Promise(requestAnimationFrame);
       await training.change("add", value);
@@ -132,7 +132,7 @@ export class Drops {
     context.fillRect(0, 0, wide, high);
     context.drawImage(picture, (wide - across) / 2, (high - down) / 2, across, down);
     const { data } = context.getImageData(0, 0, wide, high), pixels = new Float32Array(3 * wide * high).map((_, k) => data[4 * Math.floor(k / 3) + (k % 3)] / 255);
-    training.cancel();
+    training.address.cancel();
     if (training.running) training.pause();
     while (training.waiting) await new Promise(requestAnimationFrame);
     return training.change("picture", Object.assign(pixels, { canvas }));

@@ -1,6 +1,7 @@
 // A page that trains: from any frame a worker goes on, with the engine that Python printed. What it computes is another
 // line of the run; the recording stays.
 
+import { Address, putAddress } from "./address.js";
 import { Changes } from "./changes.js";
 import { engineOf, readTraining } from "./engine.js";
 import { element } from "./ink.js";
@@ -12,11 +13,9 @@ import { keepPainted } from "./slots.js";
 import { rowOf } from "./unpack.js";
 
 const MOST_LINES = 12; // the oldest goes
-const MOST_LETTERS = 2000, MOST_REPEATED = 1e7, FRAMES_REPEATED = 100; // of an address, steps of one, and frames between two changes
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 const LOOK_MS = 300; // between two moments of panels while a recording plays, for the same reason
-const CHANGE = /^(lr|batch|rule|bend|l1|l2|keep|raw|f?\d+|add):([-+.\de;]+)@(\d+)$/; // in an address
 const FORMULAS = { rule: "its optimiser", bend: "its activation", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
 const notNegative = value => Number.isFinite(value) && value >= 0;
 const FITS = { // whether a page can take a value; elsewhere any finite number
@@ -32,14 +31,15 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
 export class TrainOn {
   constructor(page) {
     this.told = JSON.parse(part("training").textContent);
-    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, repeats: 0, repeated: "", repeating: null, looking: false, looked: -Infinity });
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, looking: false, looked: -Infinity });
     this.recording = new Recording(this.base, this.told);
     page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
     this.button.addEventListener("click", () => this.toggle());
     this.changes = new Changes(this);
     this.drops = new Drops(this);
-    page.bar.onLine = run => this.cancel() || this.pause() || page.take(run);
+    this.address = new Address(this);
+    page.bar.onLine = run => this.address.cancel() || this.pause() || page.take(run);
   }
 
   /** The line that the page shows; null: a recorded one. */
@@ -66,15 +66,8 @@ export class TrainOn {
     return true;
   }
 
-  // What an address says is no longer repeated.
-  cancel() {
-    this.repeats += 1;
-    this.repeated = "";
-    this.repeating = null;
-  }
-
   toggle() {
-    this.cancel();
+    this.address.cancel();
     if (this.running) return this.pause();
     const { page } = this;
     page.stop();
@@ -88,15 +81,15 @@ export class TrainOn {
   pause() {
     this.running = false;
     this.write();
-    this.tell();
+    this.address.tell();
   }
 
   /** Do some steps, and show the last one. */
   async one(by) {
-    this.cancel();
+    this.address.cancel();
     this.running = false;
     await this.begin(by, Infinity);
-    this.tell();
+    this.address.tell();
   }
 
   // Ask for the steps that are due at this speed.
@@ -199,7 +192,7 @@ export class TrainOn {
       this.changes.typed = false; // that was for the other one
     }
     await this.ask(line, [["change", what, value]]);
-    this.tell();
+    this.address.tell();
   }
 
   /** Begin again with other first weights: `{ seed }` or `{ equal }`. */
@@ -209,25 +202,25 @@ export class TrainOn {
     const { base, told: { keys } } = this, [{ frame: place }] = keys;
     const run = base.taken([], { places: [], until: -Infinity, edits: [], named: [] });
     await this.ask(this.add(new Line(this.recording, run, place, first)), []);
-    this.tell();
+    this.address.tell();
   }
 
   /** Show the moment before the last change of the line, or the recording; nothing is lost. */
   undo() {
     const { page, line } = this, last = line?.did.findLast(([, , , frames]) => frames <= page.frame);
-    this.cancel();
+    this.address.cancel();
     this.pause();
     if (!line) return;
     const { run } = line, frame = last ? last[3] - 1 : run.frames - run.computed - 1; // without a change: where the line begins
     if (frame < 0 || frame === page.frame) return this.home();
     page.go(frame);
     part("about").textContent = page.origin;
-    this.tell();
+    this.address.tell();
   }
 
   /** Show the recording. */
   home() {
-    this.cancel();
+    this.address.cancel();
     this.running = false;
     this.page.take(this.base);
     this.write();
@@ -265,11 +258,11 @@ export class TrainOn {
     if (this.wish === line && (page.run !== run || before >= run.frames - 2)) this.show(line);
     else page.bar.show(before, page.look);
     this.write();
-    if (!this.running) this.tell(); // it came after a pause
+    if (!this.running) this.address.tell(); // it came after a pause
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
       const why = run.lr.at(-1) === 0 ? "lr is 0" : "its gradients are too small. Undo, and take another lr";
       const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: ${why}`;
-      part("about").textContent = this.repeated || line.risen || still || page.origin;
+      part("about").textContent = this.address.repeated || line.risen || still || page.origin;
       return;
     }
     this.pause();
@@ -308,69 +301,8 @@ export class TrainOn {
     page.controls.playing(running || page.playing);
     this.changes.write(line, page.frame);
     const there = `${page.run.steps[page.frame]} of ${line?.number ?? ""}`;
-    if (this.there !== there && !this.repeated && !page.walk) part("about").textContent = page.origin; // what was said was of another moment
+    if (this.there !== there && !this.address.repeated && !page.walk) part("about").textContent = page.origin; // what was said was of another moment
     this.there = there;
-  }
-
-  // ---- the address
-
-  /**
-   * Put what is shown into the address: `#train=500&from=300&did=lr:0.1@303,4:-3@310`; `seed=` or `equal=` for other first
-   * weights. A recorded frame is named only if its step `opens` or closes.
-   */
-  tell(opens = false) {
-    const { line, base, page: { run, frame, inside = "" } } = this;
-    if (!line && !opens) return;
-    if (frame < run.frames - run.computed) return putAddress(line || run === base ? `#step=${run.steps[frame]}${inside}` : "#"); // no address names a branch
-    const { place, first } = line, did = line.did.filter(([, , , frames]) => frames <= frame), [[name, number]] = Object.entries(first ?? { from: base.steps[place] });
-    const start = first || place < base.frames - 1 ? `&${name}=${number}` : "";
-    const changes = did.length ? `&did=${did.map(([what, step, value]) => `${what}:${value}@${step}`)}` : "";
-    const text = `#train=${run.steps[frame]}${start}${changes}${inside}`, long = text.length > MOST_LETTERS && "these are too many changes for an address";
-    const lost = did.some(([what]) => what === "picture") ? "a dropped picture is not in the address" : long;
-    if (lost) part("about").textContent = lost;
-    putAddress(lost ? "#" : text);
-  }
-
-  /** Do again what an address says, or begin to train (`#train`); false: it says nothing of training. */
-  follow(wanted) {
-    this.cancel(); // what another address says
-    const until = Math.round(Number(wanted.get("train")));
-    if (wanted.get("train") === "" && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      if (!this.running) this.toggle();
-      return true;
-    }
-    if (!Number.isSafeInteger(until) || until < 1) return false;
-    const whole = name => (/^\d{1,15}$/.test(wanted.get(name) ?? "") ? Number(wanted.get(name)) : null);
-    const equal = Number(wanted.get("equal") || NaN), seed = this.told.laws.length ? whole("seed") : null;
-    this.repeating = this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
-    return true;
-  }
-
-  // Return whether it reached the end.
-  async repeat(until, from, first, did) {
-    const { page, base, repeats } = this;
-    part("about").textContent = this.repeated = `computing step ${countText(until)}\u2026, as the address says`;
-    if (page.run !== base) page.take(base);
-    if (first) await this.restart(first);
-    else page.go(from === null ? base.frames - 1 : Math.max(base.steps.findLastIndex(step => step <= from), 0));
-    if (!this.possible) return this.cancel();
-    const found = did.split(",").map(one => CHANGE.exec(one)).filter(Boolean);
-    for (const [, what, value, step] of [...found, [null, "", "", until]]) {
-      const wanted = Math.min(Number(step), until), now = () => page.run.steps[page.frame], each = Math.ceil((wanted - now()) / FRAMES_REPEATED);
-      while (now() < wanted) {
-        const before = now();
-        await this.begin(Math.min(each, wanted - before), Infinity);
-        if (repeats !== this.repeats) return;
-        if (now() <= before || !Number.isFinite(page.run.trained.at(-1))) return this.cancel(); // somebody else asks, or it diverged
-      }
-      if (what === "lr") this.changes.type(value);
-      else if (what) await this.change(what, what === "add" ? value : Number(value));
-      if (repeats !== this.repeats) return;
-    }
-    this.cancel();
-    part("about").textContent = this.line?.risen || page.origin;
-    this.tell();
-    return true;
   }
 }
 
@@ -382,15 +314,6 @@ pageExtras.push(page => {
     return refuse(error);
   }
 });
-
-// Set the end of the address; some frames have none.
-function putAddress(text) {
-  try {
-    window.history.replaceState(null, "", text);
-  } catch {
-    return;
-  }
-}
 
 // Say why there is no training; the page plays.
 function refuse(error) {
