@@ -75,6 +75,11 @@ def build(options: Options) -> sv.Scene:
     task = (
         _from_pairs(options) if options.pair else _from_pictures(options) if options.source else _from_formula(options)
     )
+    return _scene(options, task)
+
+
+def _scene(options: Options, task: Task) -> sv.Scene:
+    """The scene of a task."""
     sizes = (3, *options.hidden, 3)
     net = kit.mlp(options, sizes, nn.Tanh, nn.Sigmoid())  # which keeps colours in 0..1
     net.initialize(first_weights(options.hidden), seed=options.seed)
@@ -92,12 +97,17 @@ def build(options: Options) -> sv.Scene:
         panels=task.panels,
         notes=task.notes,
         controls=(replace(LAYERS, change=partial(hidden_edit, begin=first_weights)),),
+        other_layers=partial(_with_layers, options, task) if options.hidden else None,
         story=Story(
             f"They learn to {task.aim}.",
             f"{len(run.values):,} weights in {len(sizes) - 1} layers." if options.hidden else "",
             partial(_claim, target=options.target if single else ""),
         ),
     )
+
+
+def _with_layers(options: Options, task: Task, units: tuple[int, ...]) -> sv.Scene:
+    return _scene(options.model_copy(update={"hidden": units, "load": None}), replace(task, notes=[]))
 
 
 def first_weights(hidden: Sequence[int]) -> nn.init.Initializer:

@@ -96,7 +96,7 @@ class Workbench:
     layout: Layout
     apart = Apart()
     left_out: frozenset[str] = frozenset()
-    timed = False  # whether there is a place for a time bar without the line of keys, as in a page
+    timed: bool  # whether there is a place for a time bar without the line of keys, as in a page
     captioned = True  # whether a sentence tells what is wrong with the sample's output
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
@@ -116,7 +116,9 @@ class Workbench:
         keys: Sequence[tuple[str, str]] = (),
         text_hz: float | None = None,
         supersample: int = 1,
+        timed: bool = False,
     ) -> None:
+        self.timed = timed
         self.subject = subject_of(scene)
         self.theme, self.cmap_name = get_theme(theme), "" if cmap is None else text(cmap, "the colour map")
         self.keys, self.sizing = tuple(keys), sizing

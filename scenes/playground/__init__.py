@@ -107,8 +107,12 @@ def build(options: Options) -> sv.Scene:
     if options.headless and not options.hidden:
         options.refuse(["activation"], "there is no hidden layer")
     points = points_for(_recipe(options))
-    features = _check_features(options, points)
-    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed))
+    return _scene(options.model_copy(update={"features": _check_features(options, points)}), points)
+
+
+def _scene(options: Options, points: PointSet) -> Playground:
+    """The scene of some points."""
+    net = PlayNet(Shape(options.features, options.hidden, options.activation, points.sort, options.seed))
     own = points.recipe.own
     notes = list(own.notes) if own else []
     some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
@@ -135,6 +139,7 @@ def build(options: Options) -> sv.Scene:
         table=partial(table_edit, points),
         options=options,
         first=points,
+        other_layers=lambda units: _scene(options.model_copy(update={"hidden": units, "load": None}), points),
     )
 
 

@@ -111,9 +111,7 @@ def test_its_picture_is_that_of_the_window(browse, file, pair, with_rows, shape)
         opened(page, html, f"#frame=0&theme={look}")
         for frame in (0, 3, len(both.steps) - 1):
             for quantity in ("weight", "gradient", "update"):
-                bench = Workbench(both, SIZES[shape == "standing"], look, quantity=quantity)
-                bench.timed = True
-                bench.lay_out()
+                bench = Workbench(both, SIZES[shape == "standing"], look, quantity=quantity, timed=True)
                 bench.update(both.frame_at(frame))
                 wanted, lists = PictureLists(bench, films=True).whole, [[]]
                 for record in wanted:

@@ -153,10 +153,7 @@ def test_every_list_comes_back(ask, shown):
     subject, frames = shown("rgb")
     pool, expected = Pool(), []
     lists = FrameLists(subject, QUANTITIES, pool)
-    own = [[Workbench(subject, size, quantity=name) for name in QUANTITIES] for size in SHAPES]
-    for bench in (bench for some in own for bench in some):
-        bench.timed = True
-        bench.lay_out()
+    own = [[Workbench(subject, size, quantity=name, timed=True) for name in QUANTITIES] for size in SHAPES]
     made = [[PictureLists(bench, films=True, bound=True) for bench in some] for some in own]
     for frame in frames:
         lists.add_frame(frame)

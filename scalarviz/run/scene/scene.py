@@ -285,6 +285,9 @@ class Scene:
         to show the most in the available time.
     own_flags : OwnFlags or None
         Flags for data that change live, which only the scene knows.
+    other_layers : callable or None
+        ``other_layers(units)``: this scene with hidden layers of these numbers of units, such as ``(8, 8)``, before its
+        first step. A page that trains offers some of them.
 
     Raises
     ------
@@ -312,6 +315,7 @@ class Scene:
     whole_loss: bool = False
     steps_a_frame: int | None = None
     own_flags: OwnFlags | None = None
+    other_layers: Callable[[tuple[int, ...]], Scene] | None = None
 
     def __post_init__(self) -> None:
         text(self.name, "Scene: name")
@@ -339,7 +343,7 @@ class Scene:
         twice = next((label for k, label in enumerate(labels) if label in labels[:k]), None)
         if twice is not None:
             raise InputError(f"Scene: two controls are called {shown(twice)}; each needs its own label")
-        for what, called in (("command", self.command), ("table", self.table)):
+        for what, called in (("command", self.command), ("table", self.table), ("other_layers", self.other_layers)):
             if called is not None:
                 function(called, f"Scene: {what}")
         flag(self.whole_loss, "Scene: whole_loss")

@@ -152,10 +152,9 @@ class FrameLists:
         self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES
     ) -> None:  # fmt: skip
         self._pool, self._quantities = pool, [*quantities]
-        self._benches = [[Workbench(subject, size, quantity=name) for name in quantities] for size in shapes]
-        for bench in (one for some in self._benches for one in some):
-            bench.timed = True
-            bench.lay_out()
+        self._benches = [
+            [Workbench(subject, size, quantity=name, timed=True) for name in quantities] for size in shapes
+        ]
         drawers = [[*some[0].side.drawers.values()] for some in self._benches]
         self._readers = [next((one for one in some if isinstance(one, WordDrawer)), None) for some in drawers]
         self._choices = max((len(one.state.word) + 1 for one in self._readers if one is not None), default=1)

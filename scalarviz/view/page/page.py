@@ -35,22 +35,22 @@ MOST_BESIDE = 512  # most activations shown as numbers beside the cubes of a sma
 
 def shell(
     title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str,
-    styles: Sequence[str] = (), still: bytes = b"", story: str = "", worker: str = "",
+    styles: Sequence[str] = (), still: bytes = b"", story: str = "", workers: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """Return the HTML around the parts, which are dense texts or JSON of them: no character can end an element.
 
     `styles` are further style sheets. `still` is the last frame as WebP, shown where nothing can play. `story` is an
-    introduction for those who see only a link to the page. `worker` is a program among the parts that may run too.
+    introduction for those who see only a link to the page. `workers` are programs among the parts that may run too.
     """
     title = _clean(title or "scalarviz")
     style = bare_style("\n".join([colours_of(), *map(read, ("player.css", *styles))]))
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # names apart from the program's
     program = f"{bare(joined(*entries))}{call}\n"
     image = image_tag(still, "image/webp", f"{title}: {sentence}") if still else ""
-    scripts = " ".join(f"'{_hashed(text)}'" for text in (script, program, worker) if text)
+    scripts = " ".join(f"'{_hashed(text)}'" for text in (script, program, *workers))
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src '{_hashed(style)}'; img-src data:; base-uri 'none'; "
-        f"form-action 'none'{'; worker-src blob:' if worker else ''}"
+        f"form-action 'none'{'; worker-src blob:' if workers else ''}"
     )
     packed_parts = parts | {"program": dense_text(deflated(program.encode("utf-8")))}
     data = "\n".join(f'<script type="text/plain" id="{id}">{text}</script>' for id, text in packed_parts.items())

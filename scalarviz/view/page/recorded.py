@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,14 @@ from ..panels.word import WordDrawer
 from ..shown.subject import Subject, recorded_subject, subject_of
 from .bar import bars_of
 from .document import document_of
+from .layers import PageParts, other_layers
 from .lists import FrameLists, Pool
 from .opened import checked_steps, opened_of
 from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
 from .page import SceneParts, about_of, gathered, keys_of, parts_of, shell, shows_of
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, slots_of, still_bytes
-from .trains import DATA_LIMIT, trains_of
+from .trains import DATA_LIMIT, training_text, trains_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 ROWS = 128
@@ -72,19 +74,41 @@ def html_of(
     """
     look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or record.about.name
-    most = len(record) if frames is None else integer("frames of a page", frames, 2)
+    most = None if frames is None else integer("frames of a page", frames, 2)
     limit = integer("data_limit (bytes)", data_limit, 0)
+    write = partial(page_parts, look=look, title=title, most=most, limit=limit)
+    page = write(record, pictures, others=others, scene=scene, open=checked_steps(open))
+    parts = {"run": dense_text(squeezed(page.head)), "lists": dense_text(squeezed(page.lists)), **page.texts}
+    first = [replace(one, step=0) for one in pictures]
+    layers = other_layers(scene, page, lambda one, own: write(one, first, scene=own))
+    if trains := page.trains.parts:
+        parts |= {**trains, **layers.texts, "training": training_text({**page.trains.told, **layers.told})}
+    entries, call = ("opened.js", "openWithSteps();") if page.opens else ("page.js", "openPage();")
+    extras = [*(["branches.js"] if "branches" in page.head else []), *(["train.js"] if trains else [])]
+    loss = page.head["loss"][-1]
+    lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
+    sentence = f"{SENTENCE}: its last step, {page.head['steps'][-1]:,}{lost}."
+    still, story = still_bytes(page.subject, page.last, size, look), _story(record, page.subject)
+    programs = [page.trains.program, *layers.programs] if trains else []
+    return shell(title, look, parts, sentence, call, entries, *extras, still=still, story=story, workers=programs)
+
+
+def page_parts(
+    record: Recorded, pictures: Sequence[PanelPicture], *, others: Sequence[PanelPicture] = (), scene: object = None,
+    look: str, title: str, most: int | None, limit: int, open: Sequence[int] | None = (),
+) -> PageParts:  # fmt: skip
+    """Return the parts of the page of a recording's branch, in the theme `look`; see :func:`html_of`."""
     source, subject, last = at_the_end(record)
     past = source.past
+    every = len(record) if most is None else most
     own = parts_of(scene, edited=bool(past.edits))
     source.twin = own.source
     if own.board is not None:  # drawn for every frame, and for every letter
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
-    asked = checked_steps(open)
-    shown = sorted({*chosen(fitting, most), *(k for k in fitting if int(record.steps[k]) in (asked or ()))})
+    shown = sorted({*chosen(fitting, every), *(k for k in fitting if int(record.steps[k]) in (open or ()))})
     rest = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
-    added, lines = lines_of(source, shown, rest if frames is None else min(most, rest))
+    added, lines = lines_of(source, shown, rest if most is None else min(most, rest))
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
     with_panels, pool = recorded_subject(source, pictures, own.panels).after(last), Pool()
@@ -110,7 +134,7 @@ def html_of(
             {one["name"] for one in seen} - slots.keys(),
         )
     source.twin = None  # cubes of opened steps have no looks of their own
-    walks = opened_of(with_panels, source, shown, asked, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
+    walks = opened_of(with_panels, source, shown, open, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
     stored = [one for one in seen if one["name"] not in painted]
     program = _program(record, fitting[0], subject, last, own, stored, len(shown), trains.said)
     head = {
@@ -121,18 +145,11 @@ def html_of(
     }  # fmt: skip
     if lines:
         head |= _branched(numbers, lines, len(shown))
-    parts = {"run": dense_text(squeezed(head)), "lists": dense_text(squeezed(lists.as_json() | pool.as_json()))}
-    parts |= {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
+    texts = {name: packed_text(table, led=_led(name, tables, numbers)) for name, table in tables.items()}
     if walks is not None:
-        parts |= {"opened": dense_text(squeezed(walks[0])), "steps": walks[1]}
-    parts |= trains.parts
-    entries, call = ("page.js", "openPage();") if walks is None else ("opened.js", "openWithSteps();")
-    extras = [*(["branches.js"] if lines else []), *(["train.js"] if trains.parts else [])]
-    loss = head["loss"][-1]
-    lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
-    sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
-    still, story = still_bytes(subject, last, size, look), _story(record, subject)
-    return shell(title, look, parts, sentence, call, entries, *extras, still=still, story=story, worker=trains.program)
+        texts |= {"opened": dense_text(squeezed(walks[0])), "steps": walks[1]}
+    told = lists.as_json() | pool.as_json()
+    return PageParts(head, told, texts, trains, walks is not None, not stored, subject, last)
 
 
 def _program(

@@ -61,8 +61,10 @@ class Trains(NamedTuple):
 
     said: str
     parts: Mapping[str, str] = MappingProxyType({})
+    told: Mapping[str, Any] = MappingProxyType({})
     wide: str = ""
     program: str = ""  # for a worker of its own; the page's policy contains its hash
+    network: slice = slice(0)  # the part of the program that is about the network
 
 
 def trains_of(
@@ -118,8 +120,7 @@ def trains_of(
     }  # fmt: skip
     alone = trial_of(problem, network, subject)
     told["trial"] = None if alone is None else alone.told
-    parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples,
-             "training": json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")}  # fmt: skip
+    parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples}
     made, others = module(problem), list[str]()
     for tape in tapes[1:]:
         if look_so := _view(network, tape, subject):
@@ -129,16 +130,23 @@ def trains_of(
     consts = [f"const {name} = {_called(text)};\n" for name, text in programs.items()]
     consts.append(f"const RULES = [{', '.join(['MADE', *map(_called, rules.programs)])}];\n")
     consts.append(f"const BENDS = [{', '.join(['[MADE, VIEW]', *others])}];\n")
-    body = "".join([bare(plain(runtime())), *consts, bare(joined("worker.js"))])
-    program = f"(() => {{\n{body}}})();\n"  # names apart from those of the page, where there is no worker
+    begin = f"(() => {{\n{bare(plain(runtime()))}"  # names apart from those of the page, where there is no worker
+    part = "".join(consts)
+    program = f"{begin}{part}{bare(joined('worker.js'))}}})();\n"
     parts["engine"] = dense_text(deflated(program.encode()))
     many = problem.data.shape[1]
     held = f"{many:,} sample{'s' * (many > 1)}, {math.ceil(len(samples) / 1000):,} kB"
     takes = any(one["canvas"] and one["canvas"]["size"][0] for one in told["slots"])
     drop = "; drop a picture on the page, and it learns that one" if takes else ""
     return Trains(
-        f"holds the training data ({held}): who gets this file gets the data{drop}", parts, told["wide"], program
-    )
+        f"holds the training data ({held}): who gets this file gets the data{drop}",
+        parts, told, told["wide"], program, slice(len(begin), len(begin) + len(part)),
+    )  # fmt: skip
+
+
+def training_text(told: Mapping[str, Any]) -> str:
+    """Return what a page is told of its training, as JSON that cannot end an element."""
+    return json.dumps({**told}, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _called(body: str) -> str:

@@ -1,5 +1,6 @@
 // The address of a page that trains: its end says how what is shown was made, and an address like that makes it again.
 
+import { layersShown } from "./layers.js";
 import { countText } from "./numbers.js";
 import { part } from "./page.js";
 
@@ -79,10 +80,11 @@ export class Address {
   }
 }
 
-/** Set the end of the address; some frames have none. */
+/** Set the end of the address, after the layers that the page shows; some frames have none. */
 export function putAddress(text) {
+  const layers = layersShown() && `#layers=${layersShown()}`;
   try {
-    window.history.replaceState(null, "", text);
+    window.history.replaceState(null, "", layers ? layers + text.replace("#", "&").replace(/&$/, "") : text);
   } catch {
     return;
   }

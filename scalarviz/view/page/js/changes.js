@@ -1,6 +1,7 @@
 // What a user changes while a page trains: the rate, the batch, samples, weights, the beginning, and three mistakes to learn from.
 
 import { element } from "./ink.js";
+import { layersShown } from "./layers.js";
 import { countText } from "./numbers.js";
 import { part } from "./page.js";
 import { Samples } from "./samples.js";
@@ -44,10 +45,10 @@ export class Changes {
     this.frozen = fieldIn(card, "frozen", "training does not change this weight", { type: "checkbox" });
     this.frozen.addEventListener("change", () => training.change(`f${page.card.texel}`, Number(this.frozen.checked)));
     const row = this.row = part("row").appendChild(element("div"));
-    Object.assign(row, { id: "changes", hidden: true });
+    Object.assign(row, { id: "changes", hidden: !layersShown() }); // a page with other layers was opened from here
     const open = this.open = part("buttons").appendChild(element("button", "change", "change"));
     open.title = "the batch, samples, the first weights, and three mistakes";
-    open.setAttribute("aria-expanded", "false");
+    open.setAttribute("aria-expanded", String(!row.hidden));
     open.addEventListener("click", () => {
       row.hidden = !row.hidden;
       open.setAttribute("aria-expanded", String(!row.hidden));
@@ -58,6 +59,15 @@ export class Changes {
     this.rule = fieldIn(row, "optimiser ", "another one begins anew, with its usual numbers", {}, told.rules.map(({ name }) => name));
     this.rule.parentElement.hidden = told.rules.length < 2; // parameter groups have several rules
     this.rule.addEventListener("change", () => training.change("rule", Number(this.rule.value)));
+    const { layers = [] } = told; // the recorded ones first
+    this.layers = fieldIn(row, "layers ", "units of the hidden layers; others begin anew", {}, layers);
+    this.layers.parentElement.hidden = !layers.length;
+    this.layers.value = String(Math.max(layers.indexOf(layersShown()), 0));
+    this.layers.addEventListener("change", () => {
+      const place = Number(this.layers.value), wanted = place ? `#layers=${layers[place]}` : "";
+      window.location.hash = wanted;
+      if (window.location.hash !== wanted) part("about").textContent = `this frame takes no address: open the page alone, with ${wanted || "#"} at its end`;
+    });
     this.bend = fieldIn(row, "activation ", "of all hidden layers", {}, told.bends.map(({ name }) => name));
     this.bend.parentElement.hidden = told.bends.length < 2;
     this.bend.addEventListener("change", () => training.change("bend", Number(this.bend.value)));

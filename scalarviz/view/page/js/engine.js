@@ -1,13 +1,13 @@
 // The engine of a page that trains: its parts, and a worker that answers questions.
 
-import { part } from "./page.js";
+import { programOf, textOf } from "./layers.js";
 import { addedIn } from "./samples.js";
 import { bytesOf, inflated, unpackArray } from "./unpack.js";
 
 /** Read the parts of a page for the engine. */
 export async function readTraining(told) {
   const Real = told.dtype === "float64" ? Float64Array : Float32Array;
-  const [start, columns] = await Promise.all(["start", "samples"].map(id => unpackArray(JSON.parse(part(id).textContent), Real)));
+  const [start, columns] = await Promise.all(["start", "samples"].map(id => unpackArray(JSON.parse(textOf(id)), Real)));
   const { numbers: wide, features, samples: many } = told.settings, given = wide - features, data = new Real(many * wide);
   for (let k = 0; k < given; k++) for (let s = 0; s < many; s++) data[s * wide + k] = columns[k * many + s];
   const count = told.keys[0].trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
@@ -35,8 +35,8 @@ async function coloursOf(text) {
 }
 
 /** Return a function that asks the engine and promises its answer: in a worker, or in this thread where workers are forbidden. */
-export async function engineOf() {
-  const text = new TextDecoder().decode(await inflated(bytesOf(part("engine").textContent)));
+export async function engineOf(told) {
+  const text = programOf(new TextDecoder().decode(await inflated(bytesOf(textOf("engine")))), told.network ?? []);
   try {
     const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     let last = null; // one question after the other

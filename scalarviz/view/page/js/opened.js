@@ -3,6 +3,7 @@
 
 import { element } from "./ink.js";
 import { countText } from "./numbers.js";
+import { layersShown } from "./layers.js";
 import { Page, openPage, part } from "./page.js";
 import { readRun } from "./recorded.js";
 import { actionButton, drawSign } from "./tools.js";
@@ -123,7 +124,7 @@ export class OpenedPage extends Page {
 
   /** Open the step after a frame, and show its first micro-step, or its last. */
   enter(frame, atEnd) {
-    if (frame === null) return this.tell("no opened step is stored for this branch");
+    if (frame === null) return this.tell(layersShown() ? "only steps of the recorded layers open" : "no opened step is stored for this branch");
     const from = this.frame, home = this.walk ? this.from : from; // where closing leads back to
     if (!this.walk) this.pose = this.player.view.turned ? this.player.pose : null;
     this.go(frame);

@@ -2,6 +2,7 @@
 
 import { NumberCard, NumberTable } from "./card.js";
 import { putUnder } from "./ink.js";
+import { layersIn, layersShown, takeLayers, textOf } from "./layers.js";
 import { whenLoaded } from "./list.js";
 import { countText, lossText } from "./numbers.js";
 import { PanelPictures } from "./panels.js";
@@ -337,9 +338,14 @@ export async function startPage(run, hash, Kind = Page) {
 export async function openPage(read = readRun, Kind = Page) {
   try {
     if (!("DecompressionStream" in window)) throw new Error("it has no DecompressionStream");
-    const run = await read(name => part(name)?.textContent ?? null);
+    await takeLayers(window.location.hash);
+    const run = await read(textOf);
     await startPage(run, window.location.hash, Kind);
-    window.addEventListener("hashchange", () => window.scalarviz.follow(window.location.hash));
+    window.addEventListener("hashchange", () => {
+      const { hash } = window.location;
+      if (layersIn(hash) !== layersShown()) window.location.reload();
+      else window.scalarviz.follow(hash);
+    });
   } catch (error) {
     part("sentence").textContent = `${part("sentence").textContent} This browser cannot play it: ${error.message}.`;
     console.warn(error);

@@ -1,6 +1,7 @@
 // A recorded run, unpacked: the data of each frame, in the form that the player takes.
 
 import { countText, sureText } from "./numbers.js";
+import { dataOf } from "./layers.js";
 import { PageLists } from "./lists.js";
 import { MARK_BITS, missingIn } from "./quantity.js";
 import { nameAt } from "./tip.js";
@@ -12,7 +13,9 @@ export const NOT_YET = "not computed yet";
 
 /** Read the parts of a page: texts by name ("run", "weight", ...) of base64, compressed JSON and packed tables. */
 export async function readRun(textOf) {
-  const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
+  const read = async name => dataOf(name, JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf(name))))));
+  const head = await read("run");
+  head.document = dataOf("document", head.document);
   const tables = {};
   for (const name of RECORDED) {
     const text = textOf(name);
@@ -23,7 +26,7 @@ export async function readRun(textOf) {
   }
   const beside = textOf("rows") === null ? null : await unpackTable(JSON.parse(textOf("rows")));
   const marks = head.flags && { ...head.flags, bytes: await inflated(bytesOf(head.flags.data)) };
-  const lists = new PageLists(JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("lists"))))));
+  const lists = new PageLists(await read("lists"));
   return new RecordedRun(head, tables, marks, beside, lists);
 }
 

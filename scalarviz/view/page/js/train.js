@@ -5,6 +5,7 @@ import { Address, putAddress } from "./address.js";
 import { Changes } from "./changes.js";
 import { engineOf, readTraining } from "./engine.js";
 import { element } from "./ink.js";
+import { dataOf } from "./layers.js";
 import { Line, Recording } from "./line.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
@@ -30,7 +31,7 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
 
 export class TrainOn {
   constructor(page) {
-    this.told = JSON.parse(part("training").textContent);
+    this.told = dataOf("training", JSON.parse(part("training").textContent));
     Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, looking: false, looked: -Infinity });
     this.recording = new Recording(this.base, this.told);
     page.training = this;
@@ -137,7 +138,7 @@ export class TrainOn {
   // ---- the engine
 
   async prepare() {
-    this.engine = await engineOf();
+    this.engine = await engineOf(this.told);
     await this.engine.ask({ begin: await readTraining(this.told) });
   }
 

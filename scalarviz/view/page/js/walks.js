@@ -21,6 +21,7 @@ const SINKS = 0.6; // share of its height by which a cube sinks at most
 const HALF = 0.5; // share of its colour that a dark cube keeps
 
 export async function readWalks(textOf, run) {
+  if (textOf("opened") === null) return new Walks({ walks: [], models: [] }, null, run); // other layers have none
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("opened"))))), packed = JSON.parse(textOf("steps"));
   if (packed.frames) return new Walks(said, await unpackTable(packed), run);
   const numbers = await unpackArray(packed, Float64Array);
