@@ -80,7 +80,8 @@ ROWS = {
     "slider(whole=True).taken(0.5)": (V, 0.5, "whole"), "segments(('a', 'b')).taken('c')": (V, "'c'", "a, b"),
     "switch('on').taken('yes')": (T, "yes", "True or False"), "LAYERS.taken((0,))": (V, "layers"),
     "scene(controls=(3,))": (T, "Button"), "scene(controls=(slider(), slider()))": (V, "noise"),
-    "scene(command='scalarviz rgb')": (T, "command", "function"), "move(run_of(), 'batch', 201)": (V, 201),
+    "scene(command='scalarviz rgb')": (T, "command", "function"), "scene(other_layers=(8,))": (T, "other_layers"),
+    "move(run_of(), 'batch', 201)": (V, 201),
     "move(run_of('sgd_momentum'), 'momentum', -0.1)": (V, "-0.1"),
 }  # fmt: skip
 
