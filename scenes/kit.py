@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import CsvTable, decoded, load_tensors, parse_csv, read_csv
 from scalarviz.io.csv_table import LARGEST
 from scalarviz.run import Moment
-from scalarviz.run.panels import Table
+from scalarviz.run.panels import SampleRows, Table
 from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 from scalarviz.run.state import read_checkpoint
 from scalarviz.run.validation import check_run
@@ -202,8 +201,6 @@ def hidden_in(path: Path, first: int = 0) -> tuple[int, ...]:
 
 # ---- Four samples of two bits each: their table, and how many outputs are right
 
-LARGE = 1e5
-"""Above this, a cell shows a power of ten: four decimals would be noise."""
 COUNTS = ("None", "One", "Two", "Three")
 Float = NDArray[np.floating]
 
@@ -222,16 +219,9 @@ class TwoBits:
 
     def table(self, title: str, wanted: str, computed: str) -> Table:
         """A panel with one row per sample; `wanted` and `computed` name the columns of targets and outputs."""
-        return Table(title, self.rows, ("x  y", wanted, computed, "error", "loss"), lines=len(self.bits))
-
-    def rows(self, moment: Moment) -> list[tuple[str, ...]]:
-        """The rows of the table at a moment."""
-        found, inputs = self.outputs_of(moment)[:, 0].tolist(), self.inputs(self.bits)
-        lost = [moment.evaluate(inputs[k : k + 1], self.wanted[k : k + 1]) for k in range(len(inputs))]
-        return [
-            (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(said), _decimals(said - wanted), _decimals(own))
-            for (x, y), wanted, said, own in zip(self.bits, self.wanted[:, 0], found, lost, strict=True)
-        ]
+        words = [(f"{x:.0f}  {y:.0f}", f"{target:.0f}") for x, y, target in np.hstack([self.bits, self.wanted])]
+        heads = ("x  y", wanted, computed, "error", "loss")
+        return Table(title, SampleRows(self.inputs(self.bits), self.wanted, words), heads)
 
     def count_right(self, source: Moment | sv.Run) -> int:
         """The number of right outputs, at a moment or now in a run."""
@@ -251,13 +241,6 @@ class TwoBits:
     def solved(self, moment: Moment) -> bool:
         """Whether all four are right; the loss alone does not tell, it also halves when only some are."""
         return self.count_right(moment) == len(self.bits)
-
-
-def _decimals(number: float) -> str:
-    """A number with four decimals and a typographic minus; a large one as a power of ten; ``NaN`` as on screen."""
-    text = f"{number:.4f}" if abs(number) < LARGE else re.sub(r"e\+0*", "e", f"{number:.2e}")
-    known = {"nan": "NaN", "inf": "+\N{INFINITY}", "-inf": "-\N{INFINITY}", "-0.0000": "0.0000"}
-    return known.get(text, text).replace("-", "\N{MINUS SIGN}")
 
 
 # ---- Tables

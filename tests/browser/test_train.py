@@ -11,10 +11,8 @@ import scalarviz as sv
 from kit.runs import far
 from scalarviz import nn, optim
 from scalarviz.run.source import Moment
-from scalarviz.view.ink.listed import checked
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.lists import SHAPES, PictureLists
-from scalarviz.view.page.pictures import panel_pictures
 from scalarviz.view.panels.drawer import BEFORE
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.workbench import Workbench
@@ -454,59 +452,6 @@ def test_equal_weights_stay_equal(browse, tmp_path):
     assert "equal=0.5" in page.evaluate("location.hash")
 
 
-PANELS = {"neuron": "curve", "expression": "curve", "rgb": "colours"}
-
-
-def listed(made, panel):
-    """The window's list of a panel where the scene is now."""
-    pictures = panel_pictures(made, [0], lambda k: made.run.frame(made.probe))
-    (picture,) = (one for one in pictures if one.panel == panel)
-    return checked(picture.image)
-
-
-def alike(ours, theirs):
-    """Whether a page's list has the curve, the errors of samples and the colours of the window's."""
-    numbers, bytes_of = lambda r: np.array(r[1]), lambda r: np.array([*bytes.fromhex(r[3])], float)
-    curves, errors = (("strokes", 3, 2.2), numbers, 0.11), (("lines", 3, 1.6), numbers, 0.11)
-    found = 0
-    for (kind, at, value), read, apart in (curves, errors, (("points", 0, "points"), bytes_of, 1)):
-        one, other = ([read(r) for r in some if r[0] == kind and r[at] == value] for some in (ours, theirs))
-        assert len(one) == len(other)
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_allclose(b, a, atol=apart)
-        found += len(one)
-    return found > 0
-
-
-@pytest.mark.parametrize("name", PANELS)
-def test_panels_of_each_recorded_step_and_of_computed_ones_are_the_windows(name, browse, tmp_path):
-    """Of recorded steps, the page stores the last panel alone."""
-    made, panel = scene(name), PANELS[name]
-    ask = f"scalarviz.pictures.listOf('{panel}', scalarviz.frame, scalarviz.theme)"
-    page = opened(browse(reduced_motion="reduce"), written(scene(name), tmp_path), "#frame=2")
-    assert page.evaluate(f"scalarviz.pictures.shown.find(one => one.name === '{panel}').steps.length") == 1
-    now = f"() => scalarviz.pictures.stepAt('{panel}', scalarviz.frame) === scalarviz.run.steps[scalarviz.frame]"
-    for frame in (2, 0, 3):
-        page.evaluate("frame => scalarviz.go(frame)", frame)
-        page.wait_for_function(now)
-        other = scene(name)
-        other.run.step(frame)
-        assert alike(listed(other, panel), page.evaluate(ask)), frame
-    page.evaluate("scalarviz.go(99)")
-    stepped(page, 15)
-    made.run.step(4 + 15)
-    assert alike(listed(made, panel), page.evaluate(ask))
-
-
-def test_a_panel_that_stands_says_so(browse, tmp_path):
-    page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), "#frame=2")
-    page.evaluate("scalarviz.training.restart({ seed: 3 })")
-    waited(page, 3)
-    stepped(page, 5)
-    assert "table recorded at step 3" in painted(page)
-    assert "plane at step 8" in painted(page)
-
-
 def test_an_address_repeats_a_line_with_all_its_changes(browse, tmp_path):
     file = written(scene("rgb", optimizer="adam"), tmp_path, steps=9)
     page = opened(browse(reduced_motion="reduce"), file, "#frame=99")
@@ -543,24 +488,6 @@ def test_a_long_repetition_ends_when_somebody_presses_something(browse, tmp_path
     steps = page.evaluate("scalarviz.training.lines.at(-1).run.steps.at(-1)")
     page.wait_for_timeout(500)
     assert page.evaluate("scalarviz.training.lines.at(-1).run.steps.at(-1)") == steps
-
-
-def test_undo_shows_the_panels_of_its_moment(browse, tmp_path):
-    """There are two frames of one step: before the change, and after it."""
-    page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")
-    shown = "() => JSON.stringify(scalarviz.pictures.listOf('colours', scalarviz.frame, scalarviz.theme))"
-    stepped(page, 5)
-    before = page.evaluate(shown)
-    page.evaluate("scalarviz.training.change(4, -9)")
-    page.wait_for_function(GROWN, arg=7)
-    assert page.evaluate(shown) != before
-    stepped(page, 3)
-    page.keyboard.press("Control+z")
-    assert page.evaluate("[scalarviz.run.steps[scalarviz.frame], location.hash]") == [12, "#train=12"]
-    assert page.evaluate(shown) == before
-    page.get_by_role("button", name="change").click()
-    page.get_by_role("button", name="undo").click()  # to where the line begins
-    assert page.evaluate("[scalarviz.frame, location.hash]") == [4, "#step=7"]
 
 
 def test_any_recorded_step_opens_as_the_engine_computes_it(browse, tmp_path):

@@ -19,7 +19,18 @@ from kit.refusals import refusals
 from kit.windows import COLOURS, live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.run.panels import Beside, ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table
+from scalarviz.run.panels import (
+    Beside,
+    ColourCube,
+    DigitBoard,
+    DigitPad,
+    Image,
+    LossCurve,
+    Panel,
+    Pictures,
+    SampleRows,
+    Table,
+)
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.sketch import Sketch
@@ -152,6 +163,31 @@ def test_a_table_of_a_function_follows_wide_words_are_cut_and_rows_without_room_
     assert "step 4!" in said(again(shown))
 
 
+def test_rows_of_samples_are_words_output_error_and_the_own_loss_with_equal_columns(run, bench):
+    x, y = X[:3], X[:3, 1:]
+    words = [("first",), ("second",), ("third",)]
+    shown = bench(Table("mine", SampleRows(x, y, words), ("name", "output", "error", "loss")))
+    places = []
+    for _ in range(2):
+        found, made = said(shown), run.predict(x)
+        assert found[found.index("mine") :][1:8] == ["name", "output", "error", "loss", "first", "second", "third"]
+        for k in range(3):
+            error = float(made[k, 0] - y[k, 0])  # the loss is the mean of squares
+            there = [f"{number:.4f}".replace("-", "\N{MINUS SIGN}") for number in (made[k, 0], error, error**2)]
+            assert found[found.index("third") + 1 :][3 * k : 3 * k + 3] == there
+        places.append([(one.x, one.y) for part in shown.side.drawn("table") for one in part.texts])
+        run.set_weights(0, -3 * run.values)
+        again(shown)
+    assert places[0] == places[1]
+
+
+def test_a_network_of_two_outputs_has_no_rows_of_samples():
+    net = nn.Linear(2, 2)
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy") as run:
+        shown = bench_of(sv.Scene("s", run, panels=(Table("mine", SampleRows(X, X[:, :1], [("a",)] * 60)),)))
+        assert any(text.startswith("SampleRows: the network has 2 outputs") for text in said(shown))
+
+
 def test_a_scene_without_a_word_shows_its_loss_and_one_with_none_shows_none(run):
     assert list(bench_of(sv.Scene("s", run)).places.panels) == ["loss"]
     empty = bench_of(sv.Scene("s", run, panels=[]))
@@ -181,6 +217,10 @@ GREY, board, pad, curve = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 
     "Table('t', [], heads='x')": (TypeMismatchError, "heads"), "Table('t', [()])": (InputError, "row 0 has 0 words"),
     "Table('t', 'abc')": (InputError, "got str"), "Table('t', [('a', 3)])": (InputError, "row 0", "('a', 3)"),
     "Table('t', [('a', 'b'), ('c',)])": (InputError, "row 1 has 1 words; allowed: 2"),
+    "SampleRows(X, X[:, :1], [('a',)])": (InputError, "(60, 2), targets (60, 1), 1 rows of words"),
+    "SampleRows(X, X, [('a',)] * 60)": (InputError, "one target", "targets (60, 2)"),
+    "SampleRows(X[:2], X[:2, :1], ['a', 'b'])": (InputError, "row 0 must be a list of str, got 'a'"),
+    "Table('t', SampleRows(X[:1], X[:1, :1], [('a',)]), ('x', 'y'))": (InputError, "row 0 has 4 words; allowed: 2"),
     "LossCurve(place='left')": (InputError, "LossCurve", "left", "column", "overlay"),
     "LossCurve(place=('column',))": (InputError, "must be", "column"),
     "it(pad((4, 4)))": (InputError, "4 x 4 pixels", "probe of 2 numbers"),

@@ -6,7 +6,19 @@ For a kind of your own, write a subclass of :class:`Panel` and register a drawer
 Open `base` first; `kinds` are panels for single tasks.
 """
 
-from .base import Beside, GradientTree, GraphPanel, Image, Made, Panel, Place, RecordedPictures, Table, as_rows
+from .base import (
+    Beside,
+    GradientTree,
+    GraphPanel,
+    Image,
+    Made,
+    Panel,
+    Place,
+    RecordedPictures,
+    SampleRows,
+    Table,
+    as_rows,
+)
 from .kinds import (
     Axis,
     ColourCube,
@@ -35,6 +47,6 @@ from .kinds import (
 __all__ = [
     "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",
     "HeldOut", "Histogram", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
-    "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "RecordedPictures", "Table", "TestCurve",
-    "TrainingLoop", "WordBoard", "as_rows", "psnr",
+    "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "RecordedPictures", "SampleRows", "Table",
+    "TestCurve", "TrainingLoop", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from ...checks import flag, function, integer, real_array, text
 from ...errors import InputError, TypeMismatchError, shown, typed
 from ...scalar import Value
 from ...scalar.nested import every
-from ..source import Moment
+from ..source import Float, Moment
 
 
 class Described:
@@ -174,12 +174,53 @@ class Image(Panel):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SampleRows(Described):
+    """Rows of a :class:`Table`, one for each sample: words, then output, output - target, and the sample's own loss.
+
+    A page that trains computes these numbers too. The network has one output.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (N, n_inputs)
+    targets : ndarray, shape (N, 1)
+    words : sequence of rows
+        The words of each sample, a sequence of str, such as its name and its target.
+    """
+
+    inputs: Float
+    targets: NDArray[np.number]
+    words: Rows
+
+    def _check(self) -> None:
+        inputs, targets = arrays_of(self, "inputs", "targets")
+        if inputs.ndim != 2 or not len(inputs) or targets.shape != (len(inputs), 1) or len(self.words) != len(inputs):
+            given = f"inputs {inputs.shape}, targets {targets.shape}, {len(self.words)} rows of words"
+            raise InputError(f"SampleRows: give each sample one target and one row of words, got {given}")
+        as_rows(self.words)
+
+    def numbers(self, moment: Moment) -> list[tuple[float, float, float]]:
+        """Return the numbers of each sample at a moment."""
+        inputs, targets = np.asarray(self.inputs), np.asarray(self.targets)
+        made = moment.predict(inputs)
+        if made.shape[1] != 1:
+            raise InputError(
+                f"SampleRows: the network has {made.shape[1]} outputs; allowed: one; try a function as the table's rows"
+            )
+        losses = [moment.evaluate(inputs[k : k + 1], targets[k : k + 1]) for k in range(len(inputs))]
+        return [*zip(made[:, 0].tolist(), (made - targets)[:, 0].tolist(), losses, strict=True)]
+
+
+NUMBERS = 3
+"""How many these are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table(Panel):
     """Rows of words.
 
     Attributes
     ----------
-    rows : sequence of rows, or callable
+    rows : sequence of rows, SampleRows, or callable
         A row is a sequence of str, all of one length; or ``rows(moment)`` makes them of every moment.
     heads : tuple of str
         One heading per column; empty for none.
@@ -188,13 +229,15 @@ class Table(Panel):
     """
 
     title: str
-    rows: Rows | Callable[[Moment], Rows]
+    rows: Rows | SampleRows | Callable[[Moment], Rows]
     heads: tuple[str, ...] = ()
     lines: int = 7
 
     def _check(self) -> None:
         integer("Table: lines", self.lines, 1, 12)
-        if not callable(self.rows):
+        if isinstance(self.rows, SampleRows):
+            as_rows([(*row, *[""] * NUMBERS) for row in self.rows.words], len(self.heads))
+        elif not callable(self.rows):
             as_rows(self.rows, len(self.heads))
 
 

@@ -122,6 +122,8 @@ def page_parts(
 
     numbers, tables = gathered(subject, read(), document, quantities)
     slots = slots_of(scene, last) if isinstance(scene, Scene) and pictures else {}
+    if tables["weight"].size > EXACT:  # the page has rounded weights, and no true last digits of recorded steps
+        slots |= {name: slot._replace(whole=False) for name, slot in slots.items() if slot.kind == "text"}
     trains = trains_of(source, with_panels, shown, slots, scene if isinstance(scene, Scene) else None, limit)
     painted = {name for name, slot in slots.items() if trains.parts and slot.whole}  # by the browser
     newest = {one.panel: one for one in sorted(pictures, key=lambda one: one.step)}

@@ -88,7 +88,7 @@ def trains_of(
     if probe is None:
         return Trains(f"{PLAYS}: its recording has no activations")
     why = lacks(problem) or ("it rounds to float16" if rule.said.scale is not None else "")
-    if why or (view := _view(network, network.tape, subject)) is None:
+    if why or (view := _view(network, network.tape)) is None:
         return _player(why or OTHER)
     names, plan, look = view
     count = problem.plan.n_inputs + problem.plan.n_targets
@@ -123,7 +123,7 @@ def trains_of(
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples}
     made, others = module(problem), list[str]()
     for tape in tapes[1:]:
-        if look_so := _view(network, tape, subject):
+        if look_so := _view(network, tape):
             bent = module(replace(problem, plan=lower(tape.only(loss=True))))
             others.append(f"[{_called(bent)}, {_called(look_so[2])}]")
     programs = {"MADE": made, "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
@@ -232,7 +232,7 @@ def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
         pixels = np.rint(255 * inputs).astype(np.uint8).reshape(*slot.size, -1)
         asked = dense_text(encoded(pixels, "WEBP", quality=PHOTO, method=6))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
-    more = {"panel": panel, "whole": slot.whole, "inputs": asked, "tables": tables}
+    more = {"panel": panel, "inputs": asked, "tables": tables}
     return {**slot._asdict(), **more, "ground": ground and ground._asdict(), "canvas": canvas and canvas._asdict()}
 
 
@@ -245,18 +245,15 @@ def _learns(problem: Problem, size: tuple[int, int]) -> bool:
     return np.allclose(problem.data[:2], [np.tile(x, high), np.repeat(y, wide)], atol=1e-6)
 
 
-def _view(network: Network, tape: Tape, subject: Subject) -> tuple[list[tuple[str, int]], Plan, str] | None:
+def _view(network: Network, tape: Tape) -> tuple[list[tuple[str, int]], Plan, str] | None:
     """Return the rows that a page shows by name and length, and the program that computes them; None if it cannot.
 
-    The last row is the sample's loss, if its target is known.
+    The last row is the sample's loss.
     """
-    target = subject.sample.target
-    known = target is not None and not np.isnan(target).any()
-    plan = lower(tape.only(outputs=True, taps=True, loss=known))
+    plan = lower(tape.only(outputs=True, taps=True, loss=True))
     if plan.body.has_masks or plan.body.couples:
         return None
     body, taps = plan.body, zip(network.stages, network.forward.taps, strict=True)
     rows = {stage.name: body.outputs if number < 0 else body.taps[number][1] for stage, number in taps}
-    wanted = [*rows.values(), *([np.array([body.loss])] if known else [])]
-    names = [*((name, len(one)) for name, one in rows.items()), *([("", 1)] if known else [])]
-    return names, plan, viewer(plan, np.concatenate(wanted))
+    names = [*((name, len(one)) for name, one in rows.items()), ("", 1)]
+    return names, plan, viewer(plan, np.concatenate([*rows.values(), [body.loss]]))

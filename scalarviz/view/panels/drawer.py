@@ -211,26 +211,22 @@ class Slot(NamedTuple):
     """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
 
     The outputs are colours; or one of them has its colour in a table from `low` to `high`, for each theme. Of a curve,
-    the last inputs are those of samples.
+    the last inputs are those of samples. Texts are numbers of samples: output, output - target, loss.
     """
 
-    kind: Literal["image", "points", "curve"]  # of the records of its list
-    number: int  # of the record among those
-    inputs: NDArray[Any]  # (N, n_inputs): pixels row by row, or discs
+    kind: Literal["image", "points", "curve", "text"]  # of the records of its list
+    number: int  # of the record among those; of texts, minus how many they are: the last ones
+    inputs: NDArray[Any]  # (N, n_inputs): pixels row by row, or discs; of texts, samples with their targets
     size: tuple[int, int] = (0, 0)  # rows and columns of an image
     output: int = -1  # -1: all are colours
     span: tuple[float, float] = (0.0, 1.0)
     tables: Mapping[str, NDArray[np.uint8]] = MappingProxyType({})  # (K, 3) by theme
-    stale: str = ""  # kind of records that only the recorded step has
+    line: Sequence[Sequence[Any]] = ()  # where an output is in the middle of its span: colours and widths, lowest first
+    whole: bool = True  # whether all of the panel follows from its inputs, so that a page can paint recorded steps, too
     box: Box = (0.0, 0.0, 0.0, 0.0)  # of a curve, whose heights are the `span`
     spots: Sequence[float] = ()  # x and y of the samples with a line to the curve
     canvas: Canvas | None = None
     ground: Ground | None = None  # of a map, whose first "cells" are the samples; the targets are the `span`
-
-    @property
-    def whole(self) -> bool:
-        """Whether all of the panel follows from its inputs, so that a page can paint recorded steps, too."""
-        return not self.stale and self.canvas is None
 
 
 class Drawer(Generic[P]):

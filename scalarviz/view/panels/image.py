@@ -494,7 +494,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         high, wide = size = reduced(self.size, SLOT)
         y, x = ((np.arange(count) + 0.5) / count for count in size)
         places = np.stack([np.tile(x, high), np.repeat(y, wide)], axis=1)
-        return Slot("image", 0, places, size, canvas=Canvas(self.size, (self._note, *self._error_words)))
+        return Slot("image", 0, places, size, whole=False, canvas=Canvas(self.size, (self._note, *self._error_words)))
 
     @property
     def _error_words(self) -> tuple[str, str]:

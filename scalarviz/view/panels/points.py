@@ -14,6 +14,7 @@ from ...run.panels import Axis, CurveFit, PlaneMap, Points
 from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_lines
 from ..ink.boxes import COLUMN, LABEL
+from ..ink.listed import Listed
 from ..ink.sketch import Box, Cached, Sketch, rgba
 from ..ink.text import measure, short
 from ..ink.theme import THEMES, Theme, class_colours, class_shades, signed_shades
@@ -460,7 +461,11 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         ends = np.linspace(low, high, 256)
         tables = {name: signed_shades(ends, panel.span, name, SHARE) for name in THEMES}
         ground = self._ground(plane, asked)
-        return Slot("image", 0, asked, (cells, cells), panel.output, (low, high), tables, "strokes", ground=ground)
+        somewhere = boundary_sketch(self._map, (np.zeros((1, 2)), np.ones((1, 2))), self.shared.theme)
+        line = [look for _, _, *look in Listed(self.shared.theme).records([somewhere])]
+        return Slot(
+            "image", 0, asked, (cells, cells), panel.output, (low, high), tables, line=line, whole=False, ground=ground
+        )
 
     def _ground(self, plane: Float, asked: NDArray[Any]) -> Ground | None:
         """Return where samples can be added; None if no one is drawn, or inputs are not the place and constants."""

@@ -11,30 +11,35 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.core.graph import FLAT
 from ...run.opened.digits import MINUS
-from ...run.panels import Histogram, Table, as_rows
+from ...run.panels import Histogram, SampleRows, Table, as_rows
+from ...run.panels.base import NUMBERS
 from ...run.questions.diagnosis import LayerRow, layer_rows
 from ...run.questions.ranges import extent
 from ...run.source import Moment
 from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE, Places
 from ..ink.sketch import Box, Point, Sketch
-from ..ink.text import measure, short
+from ..ink.text import loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
 from ..shown.names import Names
 from ..shown.subject import Subject
-from .drawer import Drawer, SharedState, cut, gradient_words, title_of
+from .drawer import Drawer, SharedState, Slot, cut, gradient_words, title_of
 from .image import TITLE as ABOVE
 from .image import MadeDrawer
 
 LINE = 19.0
 _GAP = 14.0
+_USUAL = f"{MINUS}0.0000"  # a number of a sample, by its width
 KEPT = 3
 """Columns that stay, cut if necessary; of more, the last ones are left out where all have no room."""
 
 
 class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
-    """Columns as wide as their words; the last line counts the rows that do not fit."""
+    """Columns as wide as their words; the last line counts the rows that do not fit.
+
+    Numbers of samples have equal columns at every moment. They are the last texts: a page writes others there.
+    """
 
     name = "table"
     worth = 2
@@ -42,29 +47,49 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
 
     def __init__(self, panel: Table, shared: SharedState) -> None:
         super().__init__(panel, shared)
-        lines = panel.lines if callable(panel.rows) else len(panel.rows)
+        rows, self._cells = panel.rows, (0, 0)
+        lines = panel.lines if callable(rows) else len(rows.words if isinstance(rows, SampleRows) else rows)
         self.height = ABOVE + LINE * (min(lines, 12) + bool(panel.heads)) + 4
 
     def _show(self, made: list[tuple[str, ...]], room: Box) -> Sketch:
         sketch, theme, (x, y, width, height) = Sketch(), self.shared.theme, room
-        heads = (self.panel.heads,) if self.panel.heads else ()
-        made = made if self.shared.answered or not callable(self.panel.rows) else []  # a cell may have a long answer
+        heads, numbers = ((self.panel.heads,) if self.panel.heads else ()), isinstance(self.panel.rows, SampleRows)
+        if not self.shared.answered and (numbers or callable(self.panel.rows)):
+            made = []  # a cell may have a long answer
         fit = int(height // LINE) - len(heads)
-        shown = [*heads, *(made if len(made) <= fit else made[: max(fit - 1, 0)])]
-        while shown and len(shown[0]) > KEPT and _needed(shown) > width:
-            shown = [row[:-1] for row in shown]  # a number that is cut looks like another one
-        columns = _columns(shown, width)
-        for number, row in enumerate(shown):
-            colour = theme.text3 if number < len(heads) else theme.text2
-            for (left, wide), word in zip(columns, row, strict=True):
-                sketch.text(x + left, y + LINE * number + 14, cut(word, wide), LABEL, colour)
-        if more := len(made) + len(heads) - len(shown):
-            sketch.text(x, y + LINE * len(shown) + 14, f"and {more:,} more", LABEL, theme.text3)
+        shown = made if len(made) <= fit else made[: max(fit - 1, 0)]
+        first = len(shown[0]) - NUMBERS * numbers if shown else 0
+        usual = measure(_USUAL, LABEL)  # a longer number takes some of the gap
+        wanted = [*heads, *((*row[:first], *[_USUAL] * (len(row) - first)) for row in shown)]
+        while wanted and len(wanted[0]) > KEPT and _needed(wanted) > width:
+            wanted = [row[:-1] for row in wanted]  # a number that is cut looks like another one
+        columns, cells = _columns(wanted, width), list[tuple[float, float, str]]()
+        for number, row in enumerate((*heads, *shown)):
+            colour, base = theme.text3 if number < len(heads) else theme.text2, y + LINE * number + 14
+            for k, ((left, wide), word) in enumerate(zip(columns, row, strict=False)):
+                if number < len(heads) or k < first:
+                    sketch.text(x + left, base, cut(word, wide), LABEL, colour)
+                else:
+                    cells.append((x + left, base, word if wide >= usual else cut(word, wide)))
+        if more := len(made) - len(shown):
+            sketch.text(x, y + LINE * (len(heads) + len(shown)) + 14, f"and {more:,} more", LABEL, theme.text3)
+        for cell in cells:
+            sketch.text(*cell, LABEL, theme.text2)
+        self._cells = len(shown), len(cells) if all(wide >= usual for _, wide in columns[first:]) else 0
         return sketch
 
+    def slot(self) -> Slot | None:
+        rows, (count, cells) = self.panel.rows, self._cells
+        if not isinstance(rows, SampleRows) or not cells:
+            return None
+        return Slot("text", -cells, np.column_stack([rows.inputs, rows.targets])[:count])
+
     def _call_function(self, moment: Moment) -> list[tuple[str, ...]]:
-        given = self.panel.rows(moment) if callable(self.panel.rows) else self.panel.rows
-        return as_rows(given, len(self.panel.heads))
+        rows = self.panel.rows
+        if isinstance(rows, SampleRows):
+            numbers = (map(loss_text, own) for own in rows.numbers(moment))
+            return [(*words, *own) for words, own in zip(rows.words, numbers, strict=True)]
+        return as_rows(rows(moment) if callable(rows) else rows, len(self.panel.heads))
 
 
 def _needed(rows: Sequence[Sequence[str]]) -> float:

@@ -15,14 +15,14 @@ export async function readTraining(told) {
   const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
   const { settings, probe, view, trial, laws, whole, rules } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
-  const slots = await Promise.all(told.slots.map(async ({ inputs, output }) => {
-    if (typeof inputs === "string") return { output, inputs: await coloursOf(inputs) };
-    const flat = await unpackArray(inputs, Float64Array), each = flat.length / told.inputs; // one input after the other
-    return { output, inputs: flat.map((_, k) => flat[(k % told.inputs) * each + Math.floor(k / told.inputs)]) };
+  const slots = await Promise.all(told.slots.map(async ({ kind, inputs, output }) => {
+    if (typeof inputs === "string") return { output, inputs: await coloursOf(inputs), length: told.inputs };
+    const flat = await unpackArray(inputs, Float64Array), length = kind === "text" ? given : told.inputs, each = flat.length / length; // one input after the other
+    return { output, inputs: flat.map((_, k) => flat[(k % length) * each + Math.floor(k / length)]), length };
   }));
   return {
     settings, keys, laws, rules, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),
-    probe, view, trial, whole, added: addedIn(told), rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
+    probe: Object.assign(Array(given).fill(NaN), probe), view, trial, whole, added: addedIn(told), rows: sum + told.rows.length - named.length, asked: { slots, outputs, wide: told.inputs },
   };
 }
 

@@ -1,6 +1,7 @@
 // Panels of a step that no list shows: the list of the last recorded one, with what the network makes then in its slot.
 
 import { pictureOfBytes } from "./list.js";
+import { lossText } from "./numbers.js";
 import { withSamples } from "./samples.js";
 
 const MOST_PAINTED = 64; // moments of a panel
@@ -19,14 +20,37 @@ export function keepPainted(slots, pictures, run, frame, painted, did = []) {
 
 // Return a panel's list with what was `made` in its slot.
 function listOfSlot(slot, list, made, theme) {
-  const { kind, number, size: [high, wide], output, span: [low, end], tables, stale } = slot;
+  const { kind, number, size: [high, wide], output, span: [low, end], tables, line } = slot;
   if (kind === "curve") return curveOf(slot, list, made);
+  if (kind === "text") return textsOf(number, list, made);
   const hex = byte => byte.toString(16).padStart(2, "0"), place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
   const byteAt = (value, at) => parseInt(tables[theme].substr(6 * place(value) + at, 2), 16);
   const bytes = output < 0 ? made : Array.from(made).flatMap(value => [0, 2, 4].map(at => byteAt(value, at)));
   const now = kind === "points" ? [3, Array.from(bytes, hex).join("")] : [5, pictureOfBytes(bytes, wide, high)];
   const record = list.filter(([name]) => name === kind)[number];
-  return list.filter(([name]) => name !== stale).map(one => (one === record ? one.with(...now) : one));
+  const ways = line.length ? middleOf(slot, record, made) : [], strokes = ways.length ? line.map(look => ["strokes", ways, ...look]) : [];
+  return list.flatMap(one => (one === record ? [one.with(...now), ...strokes] : line.length && one[0] === "strokes" ? [] : [one]));
+}
+
+// Numbers of samples in the last texts, as many of each as the table has columns for.
+function textsOf(number, list, made) {
+  const texts = list.filter(([name]) => name === "text").slice(number), columns = (3 * texts.length) / made.length;
+  const textOf = k => lossText(made[3 * Math.floor(k / columns) + (k % columns)]);
+  return list.map(one => (texts.includes(one) ? one.with(3, textOf(texts.indexOf(one))) : one));
+}
+
+// Where an output is in the middle of its span: straight pieces through the cells of its grid, as in the window.
+function middleOf({ size: [high, wide], span: [low, end] }, [, left, top, across, down], made) {
+  const ways = [], middle = (low + end) / 2;
+  for (let y = 0; y < high - 1; y++) for (let x = 0; x < wide - 1; x++) {
+    const corners = [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1]], values = corners.map(([i, j]) => made[j * wide + i] - middle);
+    if (!values.every(Number.isFinite)) continue;
+    for (const [k, a] of values.entries()) {
+      const next = (k + 1) % 4, b = values[next], part = a / (a - b), at = side => (1 - part) * corners[k][side] + part * corners[next][side] + 0.5;
+      if (a > 0 !== b > 0) ways.push(left + (across * at(0)) / wide, top + (down * at(1)) / high);
+    }
+  }
+  return ways;
 }
 
 // A curve over one input, cut at the edges of its box, and the lines from it to the samples.

@@ -156,17 +156,21 @@ class PageTraining {
     return this.painted(view, wanted);
   }
 
-  /** What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one output. */
+  /**
+   * What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one
+   * output; of samples with targets: output, output - target, loss.
+   */
   painted(view = this.view, wanted = null) {
     const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
-    return slots.map(({ inputs, output }, k) => {
+    return slots.map(({ inputs, output, length }, k) => {
       if (wanted && !wanted[k]) return null;
-      const each = output < 0 ? 3 : 1, made = new (output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / wide);
-      for (let at = 0, to = 0; at < inputs.length; at += wide) {
-        room.set(inputs.subarray(at, at + wide));
+      const numbers = length > wide, each = numbers || output < 0 ? 3 : 1, made = new (numbers ? Float64Array : output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / length);
+      for (let at = 0, to = 0; at < inputs.length; at += length) {
+        room.set(inputs.subarray(at, at + length));
         view.features(room, 0);
         view.look(seen, room, 0, rows);
-        for (let k = 0; k < each; k++) made[to++] = output < 0 ? 255 * rows[from + Math.min(k, size - 1)] : rows[from + output];
+        if (numbers) made.set([rows[from], rows[from] - room[wide], rows.at(-1)], (each * at) / length);
+        else for (let k = 0; k < each; k++) made[to++] = output < 0 ? 255 * rows[from + Math.min(k, size - 1)] : rows[from + output];
       }
       return made;
     });
