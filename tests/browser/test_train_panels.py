@@ -19,7 +19,7 @@ from .test_train import GROWN, stepped, waited, written
 
 LIST = "name => scalarviz.pictures.listOf(name, scalarviz.frame, scalarviz.theme)"
 NOW = "name => scalarviz.pictures.stepAt(name, scalarviz.frame) === scalarviz.run.steps[scalarviz.frame]"
-PANELS = {"neuron": "curve", "expression": "curve", "rgb": "colours"}
+PANELS = {"neuron": "curve", "expression": "curve", "rgb": "colours", "digits": "digits"}
 
 
 def listed(made, panel):
@@ -30,7 +30,7 @@ def listed(made, panel):
 
 
 def alike(ours, theirs):
-    """Whether a page's list has the curve, the errors of samples and the colours of the window's."""
+    """Whether a page's list has the curve, the errors of samples, the colours and the pictures of the window's."""
     numbers, bytes_of = lambda r: np.array(r[1]), lambda r: np.array([*bytes.fromhex(r[3])], float)
     curves, errors = (("strokes", 3, 2.2), numbers, 0.11), (("lines", 3, 1.6), numbers, 0.11)
     found = 0
@@ -40,7 +40,14 @@ def alike(ours, theirs):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_allclose(b, a, atol=apart)
         found += len(one)
-    return found > 0
+    tiles, others = ([r for r in some if r[0] == "sprites"] for some in (ours, theirs))
+    for one, other in zip(tiles, others, strict=True):
+        (boxes, cells), (their_boxes, their_cells) = (np.reshape(r[1:3], (2, -1, 4)) for r in (one, other))
+        order, their_order = (np.argsort(some[:, 0]) for some in (cells, their_cells))
+        np.testing.assert_allclose(their_cells[their_order], cells[order], atol=1e-4)
+        np.testing.assert_allclose(their_boxes[their_order], boxes[order], atol=0.11)
+        assert [r[3] for r in ours if r[0] == "text"] == [r[3] for r in theirs if r[0] == "text"]
+    return found + len(tiles) > 0
 
 
 @pytest.mark.parametrize("name", PANELS)

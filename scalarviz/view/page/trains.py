@@ -232,8 +232,9 @@ def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
         pixels = np.rint(255 * inputs).astype(np.uint8).reshape(*slot.size, -1)
         asked = dense_text(encoded(pixels, "WEBP", quality=PHOTO, method=6))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
+    parts = {"ground": ground, "canvas": canvas, "piles": slot.piles}
     more = {"panel": panel, "inputs": asked, "tables": tables}
-    return {**slot._asdict(), **more, "ground": ground and ground._asdict(), "canvas": canvas and canvas._asdict()}
+    return {**slot._asdict(), **more, **{name: part and part._asdict() for name, part in parts.items()}}
 
 
 def _learns(problem: Problem, size: tuple[int, int]) -> bool:

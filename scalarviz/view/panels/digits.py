@@ -17,7 +17,7 @@ from ..ink.sketch import Box, Sketch, contains, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, get_map, mixed
 from ..ink.widgets import wrapped
-from .drawer import Drawer, Point, Setting, SharedState, Tip
+from .drawer import Drawer, Piles, Point, Setting, SharedState, Slot, Tip
 from .image import averaged
 
 TOP = 22.0
@@ -115,6 +115,21 @@ class BoardDrawer(Drawer[DigitBoard]):
         return self._tile * np.array([wide + border, high + border]) / max(high, wide)
 
     @property
+    def _whole(self) -> float:
+        """The longer side of a tile that is alone in its row."""
+        return self._tile * (1 + 2 * self._border / max(self._side))
+
+    def _packed(self, count: int) -> tuple[int, float]:
+        """Return how many of the `count` tiles of a column are side by side, and the step between its rows."""
+        whole, room = self._whole, self._board[3] - TOP - _FOOT - 4
+        for side_by_side in range(1, count + 1):
+            cell = whole / side_by_side
+            step = min(cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
+            if step >= _OVERLAP * cell:
+                return side_by_side, step
+        return 1, whole
+
+    @property
     def _order(self) -> NDArray[np.intp]:
         """The painting order: moving digits in front."""
         return np.lexsort((-self._place[:, 1], self._age < EASE))
@@ -125,19 +140,28 @@ class BoardDrawer(Drawer[DigitBoard]):
         Many digits get smaller, so that they fit side by side into their column.
         """
         x, y, width, height = self._board
-        whole = self._tile * (1 + 2 * self._border / max(self._side))
-        bottom, room = y + height - _FOOT - 2, height - TOP - _FOOT - 4
+        bottom = y + height - _FOOT - 2
         goal = np.zeros_like(self._place)
         for k in range(CLASSES):
             pile = np.flatnonzero(classes == k)
             pile = pile[np.argsort(classes[pile] != self.labels[pile], kind="stable")]
-            side_by_side, step = _packing(len(pile), whole, room)
-            cell = whole / side_by_side
+            side_by_side, step = self._packed(len(pile))
+            cell = self._whole / side_by_side
             up, across = np.divmod(np.arange(len(pile)), side_by_side)
             goal[pile, 0] = x + width * (k + 0.5) / CLASSES + (across - (side_by_side - 1) / 2) * cell
             goal[pile, 1] = bottom - cell / 2 - step * up
             goal[pile, 2] = 1 / side_by_side
         return goal
+
+    def _wrong(self, count: int) -> str:
+        return f"{count} of {len(self.labels)} wrong"
+
+    def slot(self) -> Slot:
+        (x, y, width, height), count = self._board, len(self.labels)
+        packings = [(beside, self._whole / beside, step) for beside, step in map(self._packed, range(count + 1))]
+        piles = Piles(self.labels.tolist(), self._tile_size.tolist(), (x + width / (2 * CLASSES), width / CLASSES),
+                      y + height - _FOOT - 2, packings, self._wrong(0)[1:])  # fmt: skip
+        return Slot("sprites", 0, self.inputs, piles=piles)
 
     def sketch(self) -> Sketch:
         """Return the present board."""
@@ -145,11 +169,11 @@ class BoardDrawer(Drawer[DigitBoard]):
         wrong, order, tiles = self._read != self.labels, self._order, len(self.labels)
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
         title = "test digits by predicted class"
-        count = f"{int(wrong.sum())} of {len(self.labels)} wrong"
+        count = self._wrong(int(wrong.sum()))
         if measure(title, LABEL, True) <= width - measure(count, LABEL) - 30:
             sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
         sketch.text(x + width, y + 13, count, LABEL, theme.text2, anchor="right")
-        left = x + width - measure(count, LABEL) - 17
+        left = x + width - measure(self._wrong(len(self.labels)), LABEL) - 17
         sketch.rect(left, y + 2.5, 11, 11, stroke=theme.selection, border=2.0)
         for k in range(CLASSES):
             middle = x + width * (k + 0.5) / CLASSES
@@ -186,16 +210,6 @@ class BoardDrawer(Drawer[DigitBoard]):
             return False
         self.shared.choose(self.inputs[found], self.labels[found : found + 1])
         return True
-
-
-def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
-    """Return how many of `count` tiles are side by side, and the step between rows; `whole` is a single one's size."""
-    for side_by_side in range(1, count + 1):
-        cell = whole / side_by_side
-        step = min(cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
-        if step >= _OVERLAP * cell:
-            return side_by_side, step
-    return 1, whole
 
 
 def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, theme: Theme) -> NDArray[np.uint8]:

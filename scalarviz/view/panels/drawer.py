@@ -207,6 +207,17 @@ class Canvas(NamedTuple):
     stale: Sequence[str]  # words that only the recorded step has
 
 
+class Piles(NamedTuple):
+    """Columns of pictures, one for each output; those read rightly are lowest."""
+
+    labels: list[int]
+    tile: list[float]  # width and height of a picture that is alone in its row
+    columns: tuple[float, float]  # x of the first one's middle, and from one to the next
+    bottom: float
+    packings: list[tuple[int, float, float]]  # by count: pictures side by side, their widths, and from row to row
+    words: str  # behind the number of those read wrongly
+
+
 class Slot(NamedTuple):
     """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
 
@@ -214,7 +225,7 @@ class Slot(NamedTuple):
     the last inputs are those of samples. Texts are numbers of samples: output, output - target, loss.
     """
 
-    kind: Literal["image", "points", "curve", "text"]  # of the records of its list
+    kind: Literal["image", "points", "curve", "text", "sprites"]  # of the records of its list
     number: int  # of the record among those; of texts, minus how many they are: the last ones
     inputs: NDArray[Any]  # (N, n_inputs): pixels row by row, or discs; of texts, samples with their targets
     size: tuple[int, int] = (0, 0)  # rows and columns of an image
@@ -226,6 +237,7 @@ class Slot(NamedTuple):
     box: Box = (0.0, 0.0, 0.0, 0.0)  # of a curve, whose heights are the `span`
     spots: Sequence[float] = ()  # x and y of the samples with a line to the curve
     canvas: Canvas | None = None
+    piles: Piles | None = None  # of sprites, which stand in the column of their largest output
     ground: Ground | None = None  # of a map, whose first "cells" are the samples; the targets are the `span`
 
 

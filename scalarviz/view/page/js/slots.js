@@ -2,6 +2,7 @@
 
 import { pictureOfBytes } from "./list.js";
 import { lossText } from "./numbers.js";
+import { pilesOf } from "./piles.js";
 import { withSamples } from "./samples.js";
 
 const MOST_PAINTED = 64; // moments of a panel
@@ -23,6 +24,7 @@ function listOfSlot(slot, list, made, theme) {
   const { kind, number, size: [high, wide], output, span: [low, end], tables, line } = slot;
   if (kind === "curve") return curveOf(slot, list, made);
   if (kind === "text") return textsOf(number, list, made);
+  if (kind === "sprites") return pilesOf(slot, list, made);
   const hex = byte => byte.toString(16).padStart(2, "0"), place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
   const byteAt = (value, at) => parseInt(tables[theme].substr(6 * place(value) + at, 2), 16);
   const bytes = output < 0 ? made : Array.from(made).flatMap(value => [0, 2, 4].map(at => byteAt(value, at)));

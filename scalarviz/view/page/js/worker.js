@@ -157,20 +157,28 @@ class PageTraining {
   }
 
   /**
-   * What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), or one
-   * output; of samples with targets: output, output - target, loss.
+   * What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), one
+   * output, or which one is the largest; of samples with targets: output, output - target, loss.
    */
   painted(view = this.view, wanted = null) {
     const { asked: { slots, wide, outputs: [from, size] }, sample, seen, rows } = this, room = new Float64Array(sample.length);
-    return slots.map(({ inputs, output, length }, k) => {
+    const largest = () => rows.subarray(from, from + size).reduce((best, x, k, all) => (x > all[best] || (x !== x && all[best] === all[best]) ? k : best), 0);
+    const forms = {
+      text: [Float64Array, 3, (made, at) => made.set([rows[from], rows[from] - room[wide], rows.at(-1)], at)],
+      sprites: [Uint8Array, 1, (made, at) => (made[at] = largest())],
+      output: [Float32Array, 1, (made, at, output) => (made[at] = rows[from + output])],
+      colours: [Uint8ClampedArray, 3, (made, at) => {
+        for (let k = 0; k < 3; k++) made[at + k] = 255 * rows[from + Math.min(k, size - 1)];
+      }],
+    };
+    return slots.map(({ kind, inputs, output, length }, k) => {
       if (wanted && !wanted[k]) return null;
-      const numbers = length > wide, each = numbers || output < 0 ? 3 : 1, made = new (numbers ? Float64Array : output < 0 ? Uint8ClampedArray : Float32Array)((each * inputs.length) / length);
-      for (let at = 0, to = 0; at < inputs.length; at += length) {
+      const [Real, each, write] = forms[kind] ?? forms[output < 0 ? "colours" : "output"], made = new Real((each * inputs.length) / length);
+      for (let at = 0, to = 0; at < inputs.length; at += length, to += each) {
         room.set(inputs.subarray(at, at + length));
         view.features(room, 0);
         view.look(seen, room, 0, rows);
-        if (numbers) made.set([rows[from], rows[from] - room[wide], rows.at(-1)], (each * at) / length);
-        else for (let k = 0; k < each; k++) made[to++] = output < 0 ? 255 * rows[from + Math.min(k, size - 1)] : rows[from + output];
+        write(made, to, output);
       }
       return made;
     });
