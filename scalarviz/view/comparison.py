@@ -205,10 +205,8 @@ class ComparisonParts:
         for word, value in (("step", f"{frame.step:,}"), ("loss", loss_text(frame.display_loss))):
             if x + measure(word, LABEL) + 6 + measure(value, TITLE, True) > right:
                 return
-            sketch.text(x, y, word, LABEL, theme.text3)
-            x += measure(word, LABEL) + 6
-            sketch.text(x, y, value, TITLE, theme.text1, bold=True)
-            x += measure(value, TITLE, True) + 16
+            x = sketch.text(x, y, word, LABEL, theme.text3) + 6
+            x = sketch.text(x, y, value, TITLE, theme.text1, bold=True) + 16
         rate = f"lr {rate_text(frame.lr)}"
         ways = [f"its last before {step:,}", "another step"] if frame.step < step else []
         ways = ways or ([f"its first, after {step:,}"] if frame.step > step else [rate])

@@ -136,11 +136,8 @@ def rendered(
         canvas.update(line, frame=frame)
         with offscreen():
             canvas.bench.step_drawing.show(micro_step, animated=False)
-    picture = (
-        canvas.picture(line, frame=frame)
-        if micro_step is None
-        else canvas.picture(micro_step.headline, frame=micro_step.frame)
-    )
+    said, seen = (line, frame) if micro_step is None else (micro_step.headline, micro_step.frame)
+    picture = canvas.picture(said, frame=seen)
     words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=micro_step)
     return picture, words, partial(svg_of_bench, canvas.bench, words)
 

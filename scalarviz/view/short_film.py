@@ -21,7 +21,7 @@ from ..run.scene.scene import Story, weights_text
 from ..run.source import Moment
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.sketch import Box, Sketch
-from .ink.text import loss_text, measure, short
+from .ink.text import loss_text, short
 from .ink.theme import Theme, hue
 from .ink.widgets import caption_lines
 from .micro import beside_cubes
@@ -84,8 +84,8 @@ class Stage(Canvas):
         step, loss = frame.step, self.bench.subject.loss(frame)
         (x, y, wide, high), theme, sketch = self.rooms()[1 if self.learnt else 0], self.bench.theme, Sketch()
         for words, value, at in (("step", f"{step:,}", x), ("loss", loss_text(loss), x + wide / 2)):
-            sketch.text(at, y + high - 4, words, LABEL, theme.text2)
-            sketch.text(at + measure(words, LABEL) + 7, y + high - 4, value, TITLE, theme.text1, bold=True)
+            end = sketch.text(at, y + high - 4, words, LABEL, theme.text2)
+            sketch.text(end + 7, y + high - 4, value, TITLE, theme.text1, bold=True)
         self.beside = [sketch]
 
     def picture(self, words: str = "", seconds: float | None = None, frame: Frame | None = None) -> Pixels:
@@ -282,22 +282,10 @@ def alone(micro_step: MicroStepView, walk: Walk, index: int) -> MicroStepView:
     """Return a micro-step in which one weight is lit and all others are dark."""
     other = np.ones(len(micro_step.frame.values), bool)
     other[index] = False
-    state = {
-        name: np.where(other, np.nan, numbers)
-        for name, numbers in micro_step.frame.state.items()
-        if name == micro_step.quantity
-    }
-    values = (
-        np.where(other, walk.frame.values, micro_step.frame.values)
-        if micro_step.phase == UPDATE
-        else micro_step.frame.values
-    )
-    frame = replace(
-        micro_step.frame,
-        state={**micro_step.frame.state, **state},
-        values=values,
-        computed=micro_step.frame.computed & ~other,
-    )
+    frame, name = micro_step.frame, micro_step.quantity
+    state = {name: np.where(other, np.nan, frame.state[name])} if name in frame.state else {}
+    values = np.where(other, walk.frame.values, frame.values) if micro_step.phase == UPDATE else frame.values
+    frame = replace(frame, state={**frame.state, **state}, values=values, computed=frame.computed & ~other)
     texts = {k: text for k, text in micro_step.cube_texts.items() if k == index}
     reached = {name: np.full(len(there), name == "input") for name, there in micro_step.reached.items()}
     deltas = {name: np.full(len(row), np.nan) for name, row in micro_step.deltas.items()}

@@ -361,9 +361,7 @@ class StepDrawing:
                 ring = bench.project(plate.corners_of(index - plate.start)[4:])
                 order = np.argsort(ring[:, 1])
                 edge = ring[order[-2:]]  # of a risen cube, the visible edge on its side
-                if (
-                    up <= 0
-                ):  # of a sunk one, the far edge and what it sank: nothing crosses its face or a cube before it
+                if up <= 0:  # of a sunk one, the far edge and what it sank: nothing crosses a face or a cube before it
                     far = sorted(order[:2], key=lambda k: ring[k, 0])
                     now = self._face(plate, index)
                     edge = np.array([now[far[0]], *ring[far], now[far[1]]])

@@ -495,9 +495,8 @@ class Workbench:
             self._place_scenery(self.scenery)
         explained = self.step_drawing.micro_step is None  # inspector and HUD describe whole steps
         sizing = self.sizing if explained else ALL_ALIKE  # formulas need large faces
-        shown = (
-            [(frame, self.step_drawing.range_values, frame)] if self.compared is None else self.compared.shown(frame)
-        )
+        range_values = self.step_drawing.range_values
+        shown = [(frame, range_values, frame)] if self.compared is None else self.compared.shown(frame)
         for view, (one, whole, rows) in zip(self.views, shown, strict=True):
             if view.update(one, None if gone else seconds, sizing, whole, rows):
                 self.text_pace.hurry()

@@ -270,6 +270,10 @@ class Bound:
         return f"{self.before}{WRITTEN[self.form](value)}{self.after}"
 
 
+_TO_END = {"left": 1.0, "middle": 0.5, "right": -1.0}
+"""From a text's place to its other end, in its width."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextItem:
     """One run of text: `y` is the baseline, `anchor` says which end is at `x`."""
@@ -500,13 +504,15 @@ class Sketch:
     def text(
         self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False,
         anchor: Anchor = "left", bound: Bound | None = None, gap: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> float:  # fmt: skip
         """Add a text with its baseline at `y`; `bound` says which number of the moment it shows.
 
-        With a `gap`, it stands so far behind the text before it, and moves if that is another one.
+        With a `gap`, it stands so far behind the text before it, and moves if that is another one. Return its right
+        end; of a text that ends at `x`, the left one.
         """
         if text:
             self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound, gap))
+        return x + measure(text, size, bold) * _TO_END[anchor]
 
     def number(
         self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,

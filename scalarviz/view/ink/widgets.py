@@ -540,9 +540,7 @@ class Entry:
         sketch.rect(*box, radius=4, fill=theme.background, stroke=theme.selection)
         at = x + 5
         if self.what:
-            sketch.text(at, y + 16, self.what, LABEL, theme.text3)
-            at += measure(self.what, LABEL) + 6
+            at = sketch.text(at, y + 16, self.what, LABEL, theme.text3) + 6
         good = self.number is not None or not self.text
-        sketch.text(at, y + 16, self._shown, TITLE, theme.text1 if good else theme.weight[1])
-        at += measure(self._shown, TITLE) + 1
+        at = sketch.text(at, y + 16, self._shown, TITLE, theme.text1 if good else theme.weight[1]) + 1
         sketch.line((at, y + 4), (at, y + height - 4), theme.text1, 1.4)

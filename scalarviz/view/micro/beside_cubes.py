@@ -225,13 +225,11 @@ def _formulas(
             x += 2 * _RULE + 2
             gap = 2 * _RULE + 2.0
         if lettered and formula.letters:
-            sketch.text(x, y, formula.letters, size, theme.text3, gap=gap)
-            x += measure(formula.letters, size) + _AIR
+            x = sketch.text(x, y, formula.letters, size, theme.text3, gap=gap) + _AIR
             gap = _AIR
         for word in formula.numbers:
             ink = hue(theme, word.text) if word.tone == "violet" else colours[word.tone]
-            sketch.text(x, y, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
-            x += measure(word.text, size, word.bold)
+            x = sketch.text(x, y, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
             gap = 0.0
 
 
@@ -326,20 +324,15 @@ def _words(sketch: Sketch, place: Box, theme: Theme, phase: Phase, after: int) -
     airy = width - measure(name, CHANNEL, after == 0) >= 31
     left, room = x + (20.0 if airy else 13.0), width - (31.0 if airy else _BESIDE)
     colour = theme.text3 if after > 0 else theme.text1
-    ways = (
-        (f"{phase.done} of {phase.count}", _count(phase))
-        if after == 0 and phase.count > 1
-        else (phase.words, phase.short)
-    )
+    counts = after == 0 and phase.count > 1
+    ways = (f"{phase.done} of {phase.count}", _count(phase)) if counts else (phase.words, phase.short)
     words = next((way for way in ways if measure(way, LABEL) <= room), "")
     low = height >= 40 and bool(phase.words) and bool(words)
-    sketch.text(left, y + (19 if low else height / 2 + 5.5), name, CHANNEL, colour, bold=after == 0)
-    end = left + measure(name, CHANNEL, after == 0)
+    end = sketch.text(left, y + (19 if low else height / 2 + 5.5), name, CHANNEL, colour, bold=after == 0)
     if low:
         said = Bound(RUN_LOSS, form="loss") if phase.name == PHASES[LOSS] and words == phase.words else None
-        sketch.text(left, y + 36, words, LABEL, theme.text1 if after == 0 else theme.text3, bound=said)
-        end = max(end, left + measure(words, LABEL))
-    if after == 0 and phase.count > 1:
+        end = max(end, sketch.text(left, y + 36, words, LABEL, theme.text1 if after == 0 else theme.text3, bound=said))
+    if counts:
         _squares(sketch, (end + 14, y, x + width - 14 - end - 14, height), theme, phase)
 
 

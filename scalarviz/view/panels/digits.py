@@ -306,10 +306,8 @@ class PadDrawer(Drawer[DigitPad]):
             return
         best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
         likely /= likely.sum()
-        read = f"read as {names[best]}"
-        sketch.text(x, y + 13, read, LABEL, theme.text1, bold=True)
-        truth = "" if self.digit is None else f"is {self.digit}"
-        sketch.text(x + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
+        end = sketch.text(x, y + 13, f"read as {names[best]}", LABEL, theme.text1, bold=True)
+        sketch.text(end + 8, y + 13, "" if self.digit is None else f"is {self.digit}", LABEL, theme.text2)
         sketch.text(x + width, y + 13, "%", LABEL, theme.text3, anchor="right")
         foot, pitch = y + height - 20, width / len(names)
         sketch.line((x, foot + 0.5), (x + width, foot + 0.5), theme.grid)

@@ -177,9 +177,8 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """Return the edges of the maps, the place of the sample on each, and their names."""
         sketch, theme = Sketch(over=True), self.shared.theme
-        for start, end in (
-            places.arrows if self.shared.opened_step is None else ()
-        ):  # its own arrows lead through a step
+        # its own arrows lead through a step
+        for start, end in places.arrows if self.shared.opened_step is None else ():
             sketch.arrow(start, end, theme.text3, 1.6)
         for unit in places.drawn:
             x, y, wide, high = places.boxes[unit]

@@ -244,8 +244,7 @@ class TreeDrawer(Drawer[GradientTree]):
         end = left if row.deep else right
         sketch.text(x + indent, middle + 4.5, cut(row.name, end - indent - 6), LABEL, ink)
         if row.stage == "loss" and loss == loss:
-            sketch.text(x + left, middle + 4.5, loss_text(loss), LABEL, theme.text1)
-            after = x + left + measure(loss_text(loss), LABEL) + 10
+            after = sketch.text(x + left, middle + 4.5, loss_text(loss), LABEL, theme.text1) + 10
             sketch.text(after, middle + 4.5, cut(self._when, x + width - after), LABEL, theme.text3)
         model, gradient = (x + left, y, wide, height), (x + right, y, wide, height)
         of_gradient = "its gradient" if row.deep else "gradient by this output"

@@ -95,10 +95,8 @@ def following(box: Box, theme: Theme, state: WordState, read: Reading, *, age: s
 def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, hints: bool) -> None:
     """Draw the title, the field, and how to use it."""
     x, y, width, _ = box
-    sketch.text(x, y + 12, "next letter", LABEL, theme.text1, bold=True)
-    left = x + measure("next letter", LABEL, True) + 12
-    sketch.text(left, y + 12, "after each letter of", LABEL, theme.text3)
-    left += measure("after each letter of", LABEL) + 8
+    left = sketch.text(x, y + 12, "next letter", LABEL, theme.text1, bold=True) + 12
+    left = sketch.text(left, y + 12, "after each letter of", LABEL, theme.text3) + 8
     own = measure(state.word, LABEL, True)
     field = (left, y - 4, max(own, 24.0) + 16, 22.0)
     sketch.spot(field, "field", words=state.word)
@@ -192,13 +190,11 @@ def _apart(sizes: Sequence[float], cell: float, chosen: int) -> list[int]:
 def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: str, cmap: Colormap | None) -> float:
     """Draw a small legend on a baseline, its ends left and right; without `cmap`, the greys of attention."""
     (x, y), (wide, high_) = at, _BAR
-    sketch.text(x, y, low, LABEL, theme.text2)
-    x += measure(low, LABEL) + 5
+    x = sketch.text(x, y, low, LABEL, theme.text2) + 5
     steps = np.linspace(0, 1, _STEPS)
     boxes = [(x + k * wide / _STEPS, y - 8, wide / _STEPS + 0.5, high_) for k in range(_STEPS)]
     sketch.cells(boxes, greys(steps, theme) if cmap is None else cmap(2 * steps - 1))
-    sketch.text(x + wide + 5, y, high, LABEL, theme.text2)
-    return x + wide + 5 + measure(high, LABEL)
+    return sketch.text(x + wide + 5, y, high, LABEL, theme.text2)
 
 
 def _stream(
@@ -365,8 +361,7 @@ class NewNames:
             for number, letter in enumerate(word):
                 surely = float(np.clip(made.likely[number], 0, 1)) if number < len(made.likely) else 0.0
                 ink = mixed(theme.text1, theme.background, _DIM + (1 - _DIM) * surely**0.5)
-                sketch.text(left, base, letter, own, ink, bold=True)
-                left += measure(letter, own, True)
+                left = sketch.text(left, base, letter, own, ink, bold=True)
             sketch.text(x + width, base, note, LABEL, theme.text3, anchor="right")
         return sketch
 

@@ -279,9 +279,7 @@ class ControlsPanel:
         sketch, theme, (x, y, width, high) = Sketch(), self.theme, self.box
         sketch.rect(x, y, width, high, radius=8, fill=theme.panel, stroke=theme.border)
         sketch.text(x + PAD, y + 24, "controls", 16, theme.text1, bold=True)
-        right = x + width - PAD
-        sketch.text(right, y + 24, "closes", LABEL, theme.text3, anchor="right")
-        right -= measure("closes", LABEL) + 7
+        right = sketch.text(x + width - PAD, y + 24, "closes", LABEL, theme.text3, anchor="right") - 7
         sketch.text(right, y + 24, self.closes, LABEL, theme.text1, bold=True, anchor="right")
         self._draw_rows(sketch, _inner(self.box))
         if self.side and self.has_place:
@@ -575,8 +573,8 @@ class ControlsPanel:
         """Draw buttons at the right of their label, or as wide as the panel without one."""
         (x, y, width, high), theme = box, self.theme
         if not _is_lone_button(row):
-            sketch.text(x, y + 19, row.label, LABEL, theme.text2)
-            sketch.text(x + measure(row.label, LABEL) + 10, y + 19, row.note, LABEL, theme.text1, bold=True)
+            end = sketch.text(x, y + 19, row.label, LABEL, theme.text2)
+            sketch.text(end + 10, y + 19, row.note, LABEL, theme.text1, bold=True)
         if row.typed is not None:
             self._spot(sketch, (x, y, width / 3, LINE), row.typed, TYPED)
         right = x + width

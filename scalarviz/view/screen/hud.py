@@ -86,8 +86,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     large += [(found.words, found.value, "", found.fresh) for found in state.more]
     end, limit = x, right
     if named := width >= 480:
-        sketch.text(right, baseline, state.quantity, TITLE, theme.text1, bold=True, anchor="right")
-        limit -= measure(state.quantity, TITLE, True) + 8
+        limit = sketch.text(right, baseline, state.quantity, TITLE, theme.text1, bold=True, anchor="right") - 8
     begin = limit - measure("cubes show", TITLE) - 16 if named else limit
     parts = state.parts
     rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no second line and comes first
@@ -110,9 +109,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         after = sum(needs[number:]) if state.inside else rate
         if when and end + 8 + measure(when, TITLE) + after <= begin:
             passing = Bound("") if when is beyond else None
-            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if passing else theme.text2, bound=passing,
-                        gap=apart)  # fmt: skip
-            end += 8 + measure(when, TITLE)
+            ink = theme.text3 if passing else theme.text2
+            end = sketch.text(end + 8, baseline, when, TITLE, ink, bound=passing, gap=apart)
         end += 26
     if named and end - 26 <= begin:
         sketch.text(limit, baseline, "cubes show", TITLE, theme.text3, anchor="right")
@@ -126,11 +124,9 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     room = width
     if state.about and width >= 480:
         passing = Bound("") if "×" in state.about else None  # a factor of the moment
-        sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right", bound=passing)
-        room -= measure(state.about, LABEL) + 16
+        room = sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right", bound=passing) - 16 - x
     if state.purpose and (own := measure(state.purpose, CHANNEL)) <= room:
-        sketch.text(x, y + 48, state.purpose, CHANNEL, theme.text1)
-        x, room = x + own + 24, room - own - 24
+        x, room = sketch.text(x, y + 48, state.purpose, CHANNEL, theme.text1) + 24, room - own - 24
     below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
     words = fitted(below, room)
     sketch.text(x, y + 48, words, LABEL, theme.text3, bound=_in_step(words, state.step) if state.inside else None)
@@ -172,10 +168,8 @@ def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[
     """Draw the line of keys: bold key, action. The last entry, which opens the full list, has priority."""
     sketch, end = Sketch(), x
     for key, action in _fitting(width, table):
-        after = end + measure(key, LABEL, True) + 5
-        sketch.text(end, baseline, key, LABEL, theme.text2, bold=True)
-        sketch.text(after, baseline, action, LABEL, theme.text3)
-        end = after + measure(action, LABEL) + 16
+        after = sketch.text(end, baseline, key, LABEL, theme.text2, bold=True) + 5
+        end = sketch.text(after, baseline, action, LABEL, theme.text3) + 16
     return sketch
 
 

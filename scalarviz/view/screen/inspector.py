@@ -132,8 +132,7 @@ def draw_crumbs(page: InspectorColumn, parts: Sequence[Selection], selected: str
     for number, (part, name) in enumerate(zip(parts[first:], names[first:], strict=True)):
         if number:
             between = _BETWEEN.get(part.kind, " › ")
-            page.sketch.text(x, base, between, LABEL, page.theme.flow)
-            x += measure(between, LABEL)
+            x = page.sketch.text(x, base, between, LABEL, page.theme.flow)
         chosen = part.kind == selected
         wide = measure(name, LABEL, chosen)
         over = page.spot((x - 2, page.y, wide + 4, CRUMBS), "part", part.kind)
@@ -346,8 +345,7 @@ def draw_rule(page: InspectorColumn, account: Account, *, formulas: bool = True)
         text = account.descent
         body, sign, result = text.rpartition("=" if "=" in text else "≈")
         size, x, y = TITLE if measure(text, TITLE) <= page.width else LABEL, page.x, page.y + 17
-        page.sketch.text(x, y, f"{body}{sign} ", size, page.theme.text2)
-        x += measure(f"{body}{sign} ", size)
+        x = page.sketch.text(x, y, f"{body}{sign} ", size, page.theme.text2)
         page.sketch.text(x, y, result.strip(), size, page.theme.text1, bold=True)
         page.y += 24
     else:

@@ -80,8 +80,7 @@ def marks_line(box: Box, theme: Theme, names: Sequence[str], dead_at: int | None
     at = x + width - _width(shown)
     for name, text in zip(names, shown, strict=False):
         ICONS[name](sketch, at, baseline - _SIDE + 2, theme)
-        sketch.text(at + _SIDE + _AIR, baseline, text, LABEL, theme.text2)
-        at += _SIDE + _AIR + measure(text, LABEL) + _BETWEEN
+        at = sketch.text(at + _SIDE + _AIR, baseline, text, LABEL, theme.text2) + _BETWEEN
     return sketch
 
 
@@ -482,16 +481,13 @@ def _headline(
     sketch: Sketch, story: StoryText, at: tuple[float, float], room: float, sizes: tuple[int, int, int], theme: Theme
 ) -> None:
     (x, y), (big, _, cap) = at, sizes
-    sketch.text(x, y, story.headline, big, rgba(theme.text1, story.alpha), bold=True)
+    x = sketch.text(x, y, story.headline, big, rgba(theme.text1, story.alpha), bold=True) + cap
     if story.fall is None or _headline_width(story, sizes) > room:
         return
-    x += measure(story.headline, big, True) + cap
-    first, last = f"loss {story.fall[0]}", story.fall[1]
-    sketch.text(x, y, first, cap, rgba(theme.text3, story.alpha))
-    x += measure(first, cap) + 0.5 * cap
+    x = sketch.text(x, y, f"loss {story.fall[0]}", cap, rgba(theme.text3, story.alpha)) + 0.5 * cap
     middle = y - 0.357 * cap
     sketch.arrow((x, middle), (x + 1.7 * cap, middle), rgba(theme.text2, story.alpha), 1.6)
-    sketch.text(x + 2.2 * cap, y, last, cap, rgba(theme.text1, story.alpha), bold=True)
+    sketch.text(x + 2.2 * cap, y, story.fall[1], cap, rgba(theme.text1, story.alpha), bold=True)
 
 
 def _key_caps(sketch: Sketch, story: StoryText, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
@@ -512,8 +508,7 @@ def _key_caps(sketch: Sketch, story: StoryText, at: tuple[float, float], end: fl
         x += wide + 12
         if x + measure(cap.does, size) <= end:
             ink = rgba(theme.text3 if number else theme.text1, story.alpha)
-            sketch.text(x, y - 0.8, cap.does, size, ink)
-            x += measure(cap.does, size) + _APART * size / 18
+            x = sketch.text(x, y - 0.8, cap.does, size, ink) + _APART * size / 18
         else:
             x += 6
 

@@ -51,8 +51,7 @@ class Paper(Sketch):
             if x + 14 + measure(words, LABEL) > box[0] + wide:
                 break
             self.disc(x + 4.5, y + 29.5, 4.5, colour)
-            self.text(x + 14, y + 34, words, LABEL, theme.text2)
-            x += 14 + measure(words, LABEL) + 16
+            x = self.text(x + 14, y + 34, words, LABEL, theme.text2) + 16
         Axes(self.plot, Scale(0.0, 1.0), self._scale).rule(self, theme)
         if lane:
             x, y, wide, _ = self.plot

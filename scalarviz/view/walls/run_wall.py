@@ -400,8 +400,8 @@ class RunWall(Wall):
         sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending_of(result), theme))
         said = number_text(result.loss) if result.state == "done" else result.state
         said = cut("opening" if mine and self._opening is not None else said, wide - 14)
-        sketch.text(x + 14, baseline, said, LABEL, theme.text1 if mine else theme.text2, bold=mine)
-        room = wide - 14 - measure(said, LABEL, mine) - 10
+        end = sketch.text(x + 14, baseline, said, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+        room = x + wide - end - 10
         options, seed = options_text(result.options, names), f"seed {result.seed:,}"
         fits = (one for one in (f"{options}, {seed}", options, seed) if options or one == seed)
         beside = next((one for one in fits if measure(one, LABEL) <= room), "")

@@ -208,8 +208,7 @@ class SceneWall(Wall):
         theme, grid, margin = self.theme, self.grid, self.grid.look.margin
         sketch, head = Sketch(), 28.0 if self._small else 42.0
         big, text = (20, LABEL) if self._small else (BIG, TITLE)
-        sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
-        after = margin + measure(COMMAND, big, True) + 18
+        after = sketch.text(margin, head, COMMAND, big, theme.text1, bold=True) + 18
         about = ("every weight is a cube; beside it, what the weights have learnt", "every weight is a cube")
         room = self.page[0] - margin - after
         sketch.text(after, head, next((a for a in about if measure(a, text) <= room), ""), text, theme.text3)
@@ -228,13 +227,12 @@ class SceneWall(Wall):
             if not self._small:
                 line = beginning(door.summary, wide, LEARNT)
                 sketch.text(x, baseline + 20, line, LEARNT, theme.text1 if mine else theme.text2)
-            sketch.text(x, baseline, first, size, theme.text3)
-            begin = x + measure(first, size)
+            begin = sketch.text(x, baseline, first, size, theme.text3)
             while len(name) > 1 and begin + measure(name, size, True) > x + wide:
                 name = name[:-1]
             colour = theme.text1 if mine else theme.text3 if door.missing else theme.text2
-            sketch.text(begin, baseline, name, size, colour, bold=True)
-            end, remark = begin + measure(name, size, True), self._remark() if mine else ""
+            end = sketch.text(begin, baseline, name, size, colour, bold=True)
+            remark = self._remark() if mine else ""
             if remark and end + 12 + measure(remark, LABEL) <= x + wide:
                 sketch.text(x + wide, baseline, remark, LABEL, theme.text3, anchor="right")
         return [sketch, self._foot()]
@@ -499,13 +497,9 @@ class Tour(LiveView):
         first, right = 20.0 if small else 31.0, wide - margin
         for action in () if theme.presenter else reversed(TOUR_KEYS):  # the presenter theme shows no small print
             for words, colour, bold in ((action.words, theme.text3, False), (action.keys[0], theme.text2, True)):
-                sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right")
-                right -= measure(words, LABEL, bold) + (14 if bold else 5)
-        counted = f"{self.number + 1} of {count}"
-        sketch.text(margin, first, counted, LABEL, theme.text3)
-        after = margin + measure(counted, LABEL) + 12
-        sketch.text(after, first, station.headline, head, theme.text1, bold=True)
-        after += measure(station.headline, head, True) + 14
+                right = sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right") - (14 if bold else 5)
+        after = sketch.text(margin, first, f"{self.number + 1} of {count}", LABEL, theme.text3) + 12
+        after = sketch.text(after, first, station.headline, head, theme.text1, bold=True) + 14
         trained_before = f"trained {station.trained:,} steps before" if station.trained else ""
         remark = "preparing the next one" if self._goal is not None else trained_before
         if after + measure(remark, LABEL) <= right:

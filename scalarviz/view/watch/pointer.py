@@ -113,9 +113,8 @@ class Pointer:
         point, controls = bench.to_logical(at), viewer.controls
         if press is None or press.on == "list of keys":
             shown = None if bench.interaction.help else point
-            mine = (
-                shown is not None and controls is not None and controls.panel.owns(shown)
-            )  # the panel covers the rest
+            # the panel covers the rest
+            mine = shown is not None and controls is not None and controls.panel.owns(shown)
             changed = controls is not None and controls.hover(shown)
             if bench.hover(None if mine or bench.interaction.help else at) or changed:
                 viewer.refresh()
