@@ -30,7 +30,7 @@ from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
 from .micro.walk import Walk, lacks_first_gradient, micro_step_of, open_step, sides, with_first_gradient
 from .out.canvas import Canvas, Pixels, svg_of_bench, title_of, words_of
-from .out.files import Film, check_fps, check_picture, film_class, film_of, save
+from .out.files import Film, check_fps, check_picture, film_class, save
 from .out.offscreen import offscreen
 from .page.pictures import Output, output_of
 from .short_film import SECONDS, ShortFilm, Stage
@@ -437,7 +437,7 @@ class Reel:
     def __enter__(self) -> Self:
         for path in self._paths:
             with self._catching_errors(path):
-                self._films[path] = film_of(path, self._canvas.size, self.fps).__enter__()
+                self._films[path] = film_class(path)(path, self._canvas.size, self.fps).__enter__()
         return self
 
     def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:

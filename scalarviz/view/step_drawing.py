@@ -23,7 +23,7 @@ from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import get_map, rgb
 from .micro import beside_cubes
 from .micro.beside_cubes import HISTOGRAM, RIBBON, ROW, SENTENCE, SWITCH, TALL
-from .micro.light import HALF, SINKS, WindowPosition, dark, dimmed, height_scale, height_words, whose_deltas
+from .micro.light import HALF, SINKS, WindowPosition, dark, dimmed, height_scale, whose_deltas
 from .micro.on_cubes import SECOND, CubeTexts, RowPlace, covers_sums, delta_boxes, delta_chips, row_chips, row_places
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
@@ -601,17 +601,12 @@ class StepDrawing:
         free = face_quads(weight, project)[: len(tops), :, 1].min(axis=1) - flow.inputs[:, 1] - CHIP / 2 - 4
         return height, weight.start, np.asarray((free / np.maximum(SINKS * risen, 1.0)).clip(0.05), np.float64)
 
-    @property
-    def rise_of_one(self) -> float:
-        """How far a change of 1 raises a cube, as a share of its height."""
-        return self._scale / self._height
-
     def _rise(self) -> Floats:
         """Return how far each cube has risen or sunk, as a share of its height; current ones still move."""
         step = self._shown_step
         change = np.asarray(step.frame.state["change"], np.float64)
         share = self._progress
-        rise = np.nan_to_num(change, posinf=0.0, neginf=0.0) * self.rise_of_one
+        rise = np.nan_to_num(change, posinf=0.0, neginf=0.0) * self._scale / self._height
         rise[step.weights] *= share * share * (3.0 - 2.0 * share)
         return rise
 
@@ -639,7 +634,7 @@ class StepDrawing:
         if step is None:
             return None
         if quantity == "change":
-            return f"{height_words(self._scale)} · 1 2 3: the largest so far"
+            return f"height: change × {self._scale:,.10g} · 1 2 3: the largest so far"
         return step.samples if quantity == "gradient" else ""
 
     # ---- what is drawn

@@ -307,11 +307,6 @@ class Workbench:
         self.layer_names = layers_of(whole)
         self.layout = whole if self.step_drawing.micro_step is not None else self.apart.apply_to(whole)
 
-    @property
-    def _speaks(self) -> bool:
-        """True if a sentence about the sample's output, or for a presenter the purpose, is below the legend."""
-        return (self.captioned and has_target(self.subject)) or self.theme.presenter
-
     def _lay_panels(self) -> None:
         """Compute the places of everything but the cubes."""
         if self._staged is not None:
@@ -324,6 +319,8 @@ class Workbench:
         timed = opened or self.timed or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
         above = [d for d in self.side.drawers.values() if d.panel.place == "above"]
+        # below the legend is a sentence about the sample's output, or for a presenter the purpose
+        speaks = hall or (self.captioned and has_target(self.subject))
         asked, staged = self.side.shared.shows_all, bool(above)
         cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * (opened and staged))
         lifts = any(drawer.least_across <= self._output[0] for drawer in above)
@@ -334,7 +331,7 @@ class Workbench:
             wanted = [*self.step_drawing.wanted_panels, *wanted]
             self.places = arrange(self._output, wanted, hud=shown and source.counted, strip=shown, keys=lined,
                                   time=timed, replayed=source.recorded, spread=self.spread, presenter=hall, rail=opened,
-                                  words=opened or hands or self._speaks, cubes=cubes, upright=upright)  # fmt: skip
+                                  words=opened or hands or speaks, cubes=cubes, upright=upright)  # fmt: skip
             if self.side.ending(self.places.scene[2]):
                 break
         if self._narrow:

@@ -26,7 +26,7 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
 from scalarviz.view.out.canvas import Canvas
-from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
+from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_class
 from scalarviz.view.render import Reel, film_of_step, film_of_training
 from scalarviz.view.short_film import SECONDS, Stage, beats_of, followed
 from scalarviz.view.shown.subject import subject_of
@@ -180,7 +180,7 @@ def test_every_frame_has_its_size_its_colours_and_its_time(tmp_path, monkeypatch
     """And a name may hold what means something to an encoder."""
     monkeypatch.chdir(tmp_path)
     path = Path(f"{name}.{ending}")
-    with film_of(path, size, fps) as film:
+    with film_class(path)(path, size, fps) as film:
         for k in range(12):
             film.add(filled(size, COLOURS[k // 3]))
         assert not path.exists()
@@ -239,17 +239,17 @@ def test_films_that_cannot_be_are_refused_and_leave_the_old_one(tmp_path):
     paths = [tmp_path / f"film.{ending}" for ending in ("mp4", "gif")]
     for path in paths:
         path.write_bytes(b"old")
-        with pytest.raises(InputError, match="no frame"), film_of(path, (64, 48)):
+        with pytest.raises(InputError, match="no frame"), film_class(path)(path, (64, 48)):
             pass
-        with pytest.raises(InputError, match="64x48"), film_of(path, (64, 48)) as film:
+        with pytest.raises(InputError, match="64x48"), film_class(path)(path, (64, 48)) as film:
             film.add(filled((48, 48)))
-        with pytest.raises(KeyboardInterrupt), film_of(path, (64, 48)) as film:
+        with pytest.raises(KeyboardInterrupt), film_class(path)(path, (64, 48)) as film:
             film.add(filled())
             raise KeyboardInterrupt
     for kind, path in zip((Gif, Film), paths, strict=True):
         with pytest.raises(InputError, match=r"ends in \."):
             kind(path, (64, 48))
-    assert film_of(tmp_path / "film.MP4", (64, 48), 240).suffix == ".mp4"
+    assert film_class(tmp_path / "film.MP4")(tmp_path / "film.MP4", (64, 48), 240).suffix == ".mp4"
     assert [path.read_bytes() for path in paths] == [b"old"] * 2
     assert names(tmp_path) == ["film.gif", "film.mp4"]
 

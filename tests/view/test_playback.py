@@ -32,17 +32,7 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import Toggle
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.loss import SHARE, LossLine, averaged, loss_panel, thin_out
-from scalarviz.view.screen.time_bar import (
-    GO,
-    LONG,
-    Mark,
-    StepScale,
-    TimeBar,
-    labels,
-    next_of,
-    rails,
-    simpler,
-)
+from scalarviz.view.screen.time_bar import GO, LONG, Mark, StepScale, TimeBar, labels, next_of, rails, simpler
 from scalarviz.view.shown.subject import Forecast
 from scalarviz.view.watch import live
 from scalarviz.view.watch.playback import EVENLY, RATE, REST, Playback, pace, steps_a_frame

@@ -233,14 +233,7 @@ def height_scale(change: Floats, height: float) -> float:
     `height` is that of a cube, in the unit of the heights.
     """
     most = float(np.nanmax(np.abs(change), initial=0.0))
-    if not 0.0 < most < np.inf:
-        return 1.0
-    return 1 / rounded_up(most / (SINKS * height))
-
-
-def height_words(scale: float) -> str:
-    """Return the words for the factor from changes to heights."""
-    return f"height: change × {scale:,.10g}"
+    return 1 / rounded_up(most / (SINKS * height)) if 0.0 < most < np.inf else 1.0
 
 
 def dark(values: Floats, lit: NDArray[np.bool_], theme: Theme) -> Floats:

@@ -58,7 +58,8 @@ class Scenery:
         self._subject = subject
         window = window_of(box, panels, layout.size)
         self._numbers = partial(CubeValues, layout, project=project, moved=moved, window=window)
-        single = is_single(subject, layout)
+        # one small layer: inputs and outputs are around it with their numbers
+        single = layout.mode == "few" and sum(stage.weight is not None for stage in subject.stages) == 1
         self._notes: list[Notes] = []
         self._places: dict[bool, CubeValues] = {}  # of numbers with and without an exponent
         self.flow: FewFlow | None = None
@@ -201,11 +202,6 @@ def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:
 
 
 # ---- Which parts have names.
-
-
-def is_single(subject: Subject, layout: Layout) -> bool:
-    """Return whether the network is one small layer; then inputs and outputs are around it with their numbers."""
-    return layout.mode == "few" and sum(stage.weight is not None for stage in subject.stages) == 1
 
 
 def labelled(subject: Subject) -> dict[str, tuple[int, ...]]:

@@ -238,11 +238,6 @@ FILMS: dict[str, type[Film]] = {film.suffix: film for film in (Film, Gif)}
 """Classes of films by suffix."""
 
 
-def film_of(path: Path, size: tuple[int, int], fps: int = FPS) -> Film:
-    """Return the film of a name; errors as in `film_class`, and MissingDependencyError without the ``video`` extra."""
-    return film_class(path)(path, size, fps)
-
-
 def film_class(path: Path) -> type[Film]:
     """Return the class for a name; raise InputError if it ends in none of `FILMS`."""
     kind = FILMS.get(path.suffix.lower())

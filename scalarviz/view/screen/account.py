@@ -15,17 +15,7 @@ import numpy as np
 
 from ...run.core.frame import Frame
 from ...run.core.tensors import Tensor
-from ...run.opened.digits import (
-    EXACT,
-    MINUS,
-    Printed,
-    column,
-    descent,
-    product,
-    read,
-    rounds_to,
-    significant,
-)
+from ...run.opened.digits import EXACT, MINUS, Printed, column, descent, product, read, rounds_to, significant
 from ...run.opened.opened import Along, Opened
 from ...run.opened.rule import PLAIN, Update
 from ...run.opened.why import Why, why

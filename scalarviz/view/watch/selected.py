@@ -307,12 +307,13 @@ class SignSearch:
     """Finds when a weight last changed its sign, and goes there."""
 
     def __init__(self, viewer: Viewer, index: int, name: str) -> None:
-        self._viewer, self._index, self.name = viewer, index, name
+        self._viewer, self.name = viewer, name
         self.share, self.ended, self.given_up = 0.0, False, False
-        viewer.ask_run(self._find_step, self._go_to_step, self._fail)
 
-    def _find_step(self, run: Run) -> int | None:
-        return run.find(f"sign({condition_name(run, self._index)}) changes", progress=self._report_progress)
+        def find(run: Run) -> int | None:
+            return run.find(f"sign({condition_name(run, index)}) changes", progress=self._report_progress)
+
+        viewer.ask_run(find, self._go_to_step, self._fail)
 
     def _report_progress(self, share: float) -> bool:
         self.share = share
