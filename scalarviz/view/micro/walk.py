@@ -492,13 +492,9 @@ class Walk:
             rows.append((self.lettered("target t"), _plain(wanted)))
         if sums is end:
             return (*rows, ("δ", _cells(own)))
-        outer, delta = self.opened.delta_sums[end.name], self.opened.delta_sums[sums.name]
-        slope = np.divide(delta, outer, out=np.full(len(outer), np.nan), where=outer != 0)
         above, times = self._above(sums)
-        targets = [None] * len(outer) if wanted is None or times is None else np.asarray(wanted, np.float64).tolist()
-        outputs, lists = self.frame.activations[end.name].tolist(), (outer.tolist(), slope.tolist(), delta.tolist())
-        numbers = zip(outputs, targets, *lists, strict=True)
-        texts = [delta_column(y, t, times or Fraction(1), d, s, delta_text(own)) for y, t, d, s, own in numbers]
+        targets = [None] * sums.outputs if wanted is None or times is None else np.asarray(wanted, np.float64).tolist()
+        texts = [self._column(sums, end, k, t, times or Fraction(1))[0] for k, t in enumerate(targets)]
         there, known = own == own, made == made
 
         def row(words: str, place: int, mask: NDArray[np.bool_]) -> TextRow:
@@ -506,7 +502,7 @@ class Walk:
 
         rows = [row(self.lettered("output y"), 0, known)]
         if wanted is not None:
-            full = np.ones(len(outer), bool)
+            full = np.ones(sums.outputs, bool)
             rows.append(
                 (self.lettered("target t"), _plain(wanted))
                 if times is None
@@ -528,13 +524,22 @@ class Walk:
         for k in range(sums.outputs if times is not None else 0):
             assert times is not None
             own = (f"{DELTA}{sums.name}", k), (end.name, k), ("target", k), (f"{DELTA}{end.name}", k)
-            outer, delta = (float(self.opened.delta_sums[stage.name][k]) for stage in (end, sums))
-            y, t, ratio = float(self.frame.activations[end.name][k]), float(wanted[k]), times.as_integer_ratio()
-            slope = delta / outer if outer else float("nan")
-            texts = delta_column(y, t, times, outer, slope, delta_text(delta))
+            t, ratio = float(wanted[k]), times.as_integer_ratio()
+            texts, (delta, y, outer) = self._column(sums, end, k, t, times)
             numbers = (*own, *((CONSTANT, part) for part in ratio))
             columns.append([*bounds("column", texts, numbers, (delta, y, t, outer, *ratio)), Bound(*own[0], "delta")])
         return tuple(zip(*columns, strict=True))
+
+    def _column(
+        self, sums: Stage, end: Stage, k: int, target: float | None, times: Fraction
+    ) -> tuple[tuple[str, ...], tuple[float, float, float]]:
+        """Return the texts about output `k` that explain its delta; and that delta, the output, and the output's own.
+
+        `times` is the factor of output minus target in the output's own delta.
+        """
+        outer, delta = (float(self.opened.delta_sums[stage.name][k]) for stage in (end, sums))
+        y, slope = float(self.frame.activations[end.name][k]), delta / outer if outer else float("nan")
+        return delta_column(y, target, times, outer, slope, delta_text(delta)), (delta, y, outer)
 
     def _above(self, sums: Stage) -> tuple[str, Fraction | None]:
         """Return the words for the gradient that the output receives, and the factor of output minus target in it.
