@@ -29,7 +29,7 @@ class PageParts(NamedTuple):
     texts: dict[str, str]
     trains: Trains
     opens: bool  # whether it has opened steps
-    painted: bool  # whether the browser paints all panels
+    follows: bool  # whether all panels follow what the browser computes
     subject: Subject
     last: Frame
 
@@ -47,7 +47,7 @@ def other_layers(scene: object, page: PageParts, write: Callable[[Recorded, Scen
 
     `write` returns the parts of the page of a scene's recording.
     """
-    if not (isinstance(scene, Scene) and scene.other_layers and page.painted and page.trains.parts):
+    if not (isinstance(scene, Scene) and scene.other_layers and page.follows and page.trains.parts):
         return OtherLayers({}, {}, [])
     shapes = [tensor.shape for tensor in scene.run.tensors]
     recorded = tuple(shape[0] for shape in shapes if len(shape) == 2)[:-1]

@@ -151,7 +151,8 @@ def page_parts(
     if walks is not None:
         texts |= {"opened": dense_text(squeezed(walks[0])), "steps": walks[1]}
     told = lists.as_json() | pool.as_json()
-    return PageParts(head, told, texts, trains, walks is not None, not stored, subject, last)
+    follows = {one["name"] for one in seen} <= slots.keys()
+    return PageParts(head, told, texts, trains, walks is not None, follows, subject, last)
 
 
 def _program(

@@ -1,6 +1,7 @@
 // The scene's panels beside the cubes.
 
 import { Ink, element, typeScale } from "./ink.js";
+import { layersShown } from "./layers.js";
 import { changedList, paintList, picturesOf, recoloured } from "./list.js";
 import { countText } from "./numbers.js";
 
@@ -38,6 +39,7 @@ export class Listing {
 }
 
 const COLUMN = 320; // pixels of the window's column
+const NOTHING = [["box", 0, 0, 1, 1]];
 
 /** Lists of a panel at some steps; between two steps the earlier list is shown, with its step. */
 export class PanelPictures {
@@ -62,7 +64,7 @@ export class PanelPictures {
   /** Return the list of a panel at a frame. */
   listOf(name, frame, theme) {
     const one = this.shown.find(panel => panel.name === name);
-    if (!one) return [["box", 0, 0, 1, 1]]; // nothing of it could be read
+    if (!one) return NOTHING; // of it could be read
     return this.#at(one, frame, theme).list;
   }
 
@@ -70,6 +72,7 @@ export class PanelPictures {
   #at(one, frame, theme) {
     const { run } = this, painted = run.films.get(one.name)?.findLast(film => film.frame <= frame), look = Number(theme !== run.document.theme);
     if (painted) return { step: painted.step, list: theme && painted.listIn(theme) };
+    if (layersShown()) return { step: NaN, list: NOTHING }; // the lists are those of the recorded layers
     const known = Math.min(run.steps[frame], run.until), place = Math.max(one.steps.findLastIndex(step => step <= known), 0); // later ones are of another branch
     return { step: one.steps[place], list: one.looks[look][place] };
   }

@@ -5,7 +5,7 @@ import { Address, putAddress } from "./address.js";
 import { Changes } from "./changes.js";
 import { engineOf, readTraining } from "./engine.js";
 import { element } from "./ink.js";
-import { dataOf } from "./layers.js";
+import { dataOf, layersShown } from "./layers.js";
 import { Line, Recording } from "./line.js";
 import { countText, lossText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
@@ -272,13 +272,13 @@ export class TrainOn {
 
   /** Paint the panels of a frame that the page knows no moment of: of a recorded one, those that follow whole. */
   async look() {
-    const { page, page: { run, frame, pictures }, told: { slots, keys } } = this, computed = frame >= run.frames - run.computed;
+    const { page, page: { run, frame, pictures }, told: { slots, keys } } = this, computed = frame >= run.frames - run.computed || layersShown() !== "";
     const wanted = slots.filter(({ whole, panel }) => (whole || computed) && pictures.has(panel) && pictures.stepAt(panel, frame) !== run.steps[frame]);
     if (this.looking || this.running || (page.playing && performance.now() - this.looked < LOOK_MS) || !wanted.length) return;
     Object.assign(this, { looking: true, looked: performance.now() });
     try {
       await (this.ready ??= this.prepare());
-      const weights = rowOf(run.tables.weight, frame).slice(0, keys[0].trained.length), bend = computed ? run.line.valueAt("bend", frame, 0) : 0;
+      const weights = rowOf(run.tables.weight, frame).slice(0, keys[0].trained.length), bend = run.line?.valueAt("bend", frame, 0) ?? 0;
       const { painted } = await this.engine.ask({ look: [weights, bend, slots.map(slot => wanted.includes(slot))] });
       keepPainted(slots, pictures, run, frame, painted, run.line?.did.filter(([, , , frames]) => frames <= frame));
     } catch {
