@@ -165,6 +165,11 @@ def resumed(options: Chosen, **held: Callable[[Path], tuple[int, ...]]) -> Chose
     return options.model_copy(update=found)
 
 
+def with_layers(options: Chosen, units: tuple[int, ...]) -> Chosen:
+    """The options of a page's scene with other hidden layers; its one step needs no compiled engine."""
+    return options.model_copy(update={"hidden": units, "load": None, "engine": "numpy"})
+
+
 def settings_in(path: Path, known: Iterable[str]) -> dict[str, Any]:
     """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty if another program wrote it."""
     saved = read_checkpoint(path)

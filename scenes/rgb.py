@@ -107,7 +107,7 @@ def _scene(options: Options, task: Task) -> sv.Scene:
 
 
 def _with_layers(options: Options, task: Task, units: tuple[int, ...]) -> sv.Scene:
-    return _scene(options.model_copy(update={"hidden": units, "load": None}), replace(task, notes=[]))
+    return _scene(kit.with_layers(options, units), replace(task, notes=[]))
 
 
 def first_weights(hidden: Sequence[int]) -> nn.init.Initializer:

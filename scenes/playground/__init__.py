@@ -139,7 +139,7 @@ def _scene(options: Options, points: PointSet) -> Playground:
         table=partial(table_edit, points),
         options=options,
         first=points,
-        other_layers=lambda units: _scene(options.model_copy(update={"hidden": units, "load": None}), points),
+        other_layers=lambda units: _scene(kit.with_layers(options, units), points),
     )
 
 

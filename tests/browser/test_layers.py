@@ -80,6 +80,16 @@ def test_a_scene_without_hidden_layers_offers_none(browse, tmp_path):
     assert page.locator("#changes label", has_text="layers").is_hidden()
 
 
+def test_a_run_with_other_data_than_the_scene_offers_no_layers(tmp_path, monkeypatch):
+    monkeypatch.setattr(layers, "CHOICES", ((2,),))
+    for added in (0, 1):
+        made, folder = scene("playground"), tmp_path / str(added)
+        folder.mkdir()
+        if added:
+            made.run.add_samples([[0.5, 0.5]], [[1.0]])
+        assert ('id="layers"' in written(made, folder).read_text("utf-8")) is not bool(added)
+
+
 def test_the_difference_holds_what_is_other_and_names_what_is_missing():
     base = {"a": 1, "b": {"c": [1, 2]}, "e": 5, "same": {"f": (1,)}, "kept": 0}
     own = {"a": 2, "b": {"c": [1, 2], "d": 4}, "same": {"f": [1]}, "new": 6, "kept": 1}
