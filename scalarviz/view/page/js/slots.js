@@ -30,7 +30,7 @@ function listOfSlot(slot, list, made, theme) {
   const bytes = output < 0 ? made : Array.from(made).flatMap(value => [0, 2, 4].map(at => byteAt(value, at)));
   const now = kind === "points" ? [3, Array.from(bytes, hex).join("")] : [5, pictureOfBytes(bytes, wide, high)];
   const record = list.filter(([name]) => name === kind)[number];
-  const ways = line.length ? middleOf(slot, record, made) : [], strokes = ways.length ? line.map(look => ["strokes", ways, ...look]) : [];
+  const ways = line.length ? middleLineOf(slot, record, made) : [], strokes = ways.length ? line.map(look => ["strokes", ways, ...look]) : [];
   return list.flatMap(one => (one === record ? [one.with(...now), ...strokes] : line.length && one[0] === "strokes" ? [] : [one]));
 }
 
@@ -42,7 +42,7 @@ function textsOf(number, list, made) {
 }
 
 // Where an output is in the middle of its span: straight pieces through the cells of its grid, as in the window.
-function middleOf({ size: [high, wide], span: [low, end] }, [, left, top, across, down], made) {
+function middleLineOf({ size: [high, wide], span: [low, end] }, [, left, top, across, down], made) {
   const ways = [], middle = (low + end) / 2;
   for (let y = 0; y < high - 1; y++) for (let x = 0; x < wide - 1; x++) {
     const corners = [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1]], values = corners.map(([i, j]) => made[j * wide + i] - middle);
