@@ -50,6 +50,14 @@ def stepped(page, count=1):
     return page.evaluate(LAST)
 
 
+def rated(page, lr):
+    """Type a rate, and wait for the frame that has it."""
+    frames = page.evaluate("scalarviz.run.frames")
+    page.get_by_label("lr", exact=True).fill(str(lr))
+    page.keyboard.press("Enter")
+    page.wait_for_function(GROWN, arg=frames + 1)
+
+
 @pytest.mark.parametrize(
     "name", [*EVERY, pytest.param("microgpt", marks=pytest.mark.ci), pytest.param("texture", marks=pytest.mark.ci)]
 )
@@ -84,7 +92,8 @@ def test_the_picture_of_a_computed_step_has_its_numbers_and_no_others(browse, tm
     assert "clipped" not in words
     assert "It is too" not in words  # the sentence of another step
     assert said(page, "loss") in words
-    page.locator("#speed input").fill("0.125")
+    rated(page, 0.125)
+    assert "lr 0.125" in painted(page)  # at once
     stepped(page)
     assert "lr 0.125" in painted(page)
 
@@ -123,7 +132,7 @@ def test_a_rate_that_is_too_high_stops_and_says_so(browse, tmp_path):
     page.wait_for_function("() => document.getElementById('about').textContent.includes('diverged')")
     assert page.get_by_role("button", name="train on").is_visible()
     page.get_by_role("button", name="recording", exact=True).click()
-    page.locator("#speed input").fill("0.01")
+    rated(page, 0.01)
     assert np.isfinite(stepped(page)["loss"])
 
 
@@ -181,12 +190,12 @@ def test_an_address_repeats_what_was_done_to_the_bit(browse, tmp_path):
     file = written(scene("playground"), tmp_path)
     page = opened(browse(reduced_motion="reduce"), file, "#frame=99")
     stepped(page, 7)
-    page.locator("#speed input").fill("0.125")
+    rated(page, 0.125)
     stepped(page, 5)
     page.evaluate("scalarviz.select(4)")
     page.get_by_label("set to").fill("-0.7")
     page.keyboard.press("Enter")
-    page.wait_for_function(GROWN, arg=8)
+    page.wait_for_function(GROWN, arg=9)
     wanted = stepped(page, 300)
     hash = page.evaluate("location.hash")
     assert hash == "#train=319&did=lr:0.125@14,4:-0.7@19"
@@ -316,9 +325,9 @@ def test_a_line_that_leaves_the_recording_is_no_part_of_it(browse, tmp_path):
     recorded = page.evaluate("scalarviz.run.steps")
     page.locator("#speed input").fill("3")
     page.keyboard.press("Enter")  # keys are the page's again
-    page.evaluate("scalarviz.training.one(20)")
+    page.evaluate("scalarviz.training.one(20)")  # after the frame with that rate
     assert waited(page, recorded[4] + 20)["step"] == recorded[4] + 20
-    assert page.evaluate("scalarviz.run.steps") == [*recorded[:5], recorded[4] + 20]
+    assert page.evaluate("scalarviz.run.steps") == [*recorded[:5], recorded[4], recorded[4] + 20]
     assert "pictures at step 27" in painted(page)
     assert "train=27" in page.evaluate("location.hash")
     page.keyboard.press("ArrowLeft")
@@ -512,7 +521,7 @@ def test_a_step_that_moves_no_weight_says_so(browse, tmp_path):
 
 def test_the_bar_with_a_line_has_its_flag_and_labels_that_do_not_meet(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps=30), "#frame=5")
-    page.evaluate("scalarviz.training.changes.type('20')")
+    page.evaluate("scalarviz.training.change('lr', 20)")
     page.evaluate("scalarviz.training.one(200)")
     waited(page, 208)
     drawn = page.evaluate("""() => {

@@ -21,7 +21,7 @@ from scalarviz.view.ink.text import loss_text
 from scalarviz.view.shown.subject import subject_of
 
 from .players import opened, painted, pixels_of, said, scene
-from .test_train import LAST, stepped, waited, written
+from .test_train import LAST, rated, stepped, waited, written
 
 
 def chosen(made, label, value):
@@ -110,7 +110,7 @@ def test_a_rate_that_is_too_large_is_said_and_the_usual_one_is_not(name, browse,
     for _ in range(12):
         losses = [stepped(page)["loss"]]
         assert words not in said(page, "about")
-    field.fill(str(TOO_LARGE[name]))
+    rated(page, TOO_LARGE[name])
     while words not in said(page, "about"):
         losses.append(stepped(page)["loss"])
         assert np.isfinite(losses[-1])

@@ -69,8 +69,7 @@ export class Address {
         if (repeats !== this.repeats) return;
         if (now() <= before || !Number.isFinite(page.run.trained.at(-1))) return this.cancel(); // somebody else asks, or it diverged
       }
-      if (what === "lr") training.changes.type(value);
-      else if (what) await training.change(what, what === "add" ? value : Number(value));
+      if (what) await training.change(what, what === "add" ? value : Number(value));
       if (repeats !== this.repeats) return;
     }
     this.cancel();

@@ -28,12 +28,11 @@ function fieldIn(root, words, title, how, choices = null) {
 
 export class Changes {
   constructor(training) {
-    Object.assign(this, { training, typed: false });
+    Object.assign(this, { training });
     const { told, page } = training, number = { type: "number", step: "any" }, card = part("card").querySelector(".words");
     this.lr = fieldIn(part("speed"), "lr ", "the learning rate of the coming steps", { ...number, min: "0" });
-    this.lr.addEventListener("input", () => (this.typed = true));
     this.lr.addEventListener("change", () => {
-      if (this.lr.valueAsNumber < 0) this.lr.value = "0"; // no rate is less
+      training.change("lr", Math.max(0, this.lr.valueAsNumber)); // no rate is less
       this.lr.blur(); // keys are the page's again
     });
     this.value = fieldIn(card, "set to ", "give this weight another value", number);
@@ -132,23 +131,12 @@ export class Changes {
     }, SCROLL_REST);
   }
 
-  /** The rate that somebody typed; null: that of the line. */
-  get rate() {
-    return this.typed && this.lr.value !== "" ? Math.max(0, Number(this.lr.value)) : null;
-  }
-
-  /** Take a rate for the coming steps, as if somebody typed it. */
-  type(rate) {
-    this.lr.value = String(Number(rate));
-    this.typed = true;
-  }
-
   /** Show what holds after a frame. */
   write(line, frame) {
     const { training } = this, { told, page, base } = training, { texel } = page.card;
     const at = name => line?.valueAt(name, frame), set = (field, value) => document.activeElement !== field && (field.value = String(value));
     const [[, [rate]]] = (line ?? training.recording).pace(page.run.steps[frame], frame);
-    if (!this.typed) set(this.lr, line || page.run === base ? rate : told.rates[0]);
+    set(this.lr, line || page.run === base ? rate : told.rates[0]);
     const { samples, batch } = line?.sizesAt(frame) ?? told.settings;
     set(this.batch, batch);
     this.batch.max = String(samples);

@@ -106,7 +106,7 @@ export class Line {
     for (const [what, at, value, until] of this.did) {
       if (until > frame) break;
       goTo(at, frames);
-      if (what !== "lr") orders.push(["change", what, value]);
+      orders.push(["change", what, value]);
       frames = until;
     }
     if (run.frames) goTo(run.steps[frame], frame);

@@ -20,6 +20,7 @@ const LOOK_MS = 300; // between two moments of panels while a recording plays, f
 const FORMULAS = { rule: "its optimiser", bend: "its activation", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
 const notNegative = value => Number.isFinite(value) && value >= 0;
 const FITS = { // whether a page can take a value; elsewhere any finite number
+  lr: notNegative,
   batch: value => Number.isSafeInteger(value) && value > 0,
   rule: (value, told) => value in told.rules,
   bend: (value, told) => value in told.bends,
@@ -32,7 +33,7 @@ const FITS = { // whether a page can take a value; elsewhere any finite number
 export class TrainOn {
   constructor(page) {
     this.told = dataOf("training", JSON.parse(part("training").textContent));
-    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, looking: false, looked: -Infinity });
+    Object.assign(this, { page, base: page.run, engine: null, running: false, waiting: false, lines: [], wish: null, stands: null, due: 0, clock: 0, made: 0, looking: false, looked: -Infinity, changing: null });
     this.recording = new Recording(this.base, this.told);
     page.training = this;
     this.button = part("buttons").appendChild(element("button", "train", "train on"));
@@ -89,6 +90,7 @@ export class TrainOn {
   async one(by) {
     this.address.cancel();
     this.running = false;
+    await this.changing;
     await this.begin(by, Infinity);
     this.address.tell();
   }
@@ -172,28 +174,30 @@ export class TrainOn {
   /** Ask for steps, or for as many as the engine does in a while. */
   async begin(count, milliseconds = this.engine?.beside ? 4 * FRAME_MS : FRAME_MS) {
     if (this.waiting || !this.possible) return;
-    const line = this.lineHere(), { run, did } = line, [[, [now]]] = line.pace(line.step, run.frames), wanted = this.changes.rate ?? now;
-    if (wanted !== now) did.push(["lr", run.steps[run.frames - 1], wanted, run.frames]);
-    this.changes.typed = false;
-    await this.ask(line, [["run", count, line.pace(line.step, run.frames), milliseconds]]);
+    const line = this.lineHere();
+    await this.ask(line, [["run", count, line.pace(line.step, line.run.frames), milliseconds]]);
   }
 
   /** Change a weight by its index, freeze it (`f` and its index), or change how the line trains on: one more frame at the same step. */
-  async change(what, value) {
+  change(what, value) {
+    return (this.changing = this.changed(what, value));
+  }
+
+  async changed(what, value) {
     const [, index] = /^f?(\d+)$/.exec(what) ?? [], known = index === undefined || Number(index) < this.told.keys[0].trained.length;
     const { samples } = this.line?.sizesAt(this.page.frame) ?? this.told.settings, fits = FITS[what] ?? Number.isFinite;
-    if (this.waiting || !this.possible || !known || !fits(value, this.told, samples)) return;
+    if (!this.possible || !known || !fits(value, this.told, samples)) return;
+    const goesOn = this.running && what === "lr";
     this.running = false;
+    while (this.waiting) await new Promise(requestAnimationFrame); // for the frame that is still to come
     const line = this.lineHere(), { run } = line, { rules } = this.told, rule = line.valueAt("rule", run.frames, 0);
     if (what === "batch") value = Math.min(value, samples);
     const note = (name, number) => line.did.push([name, run.steps[run.frames - 1], number, run.frames]);
     note(what, value);
-    if (what === "rule" && rules[value].family !== rules[rule].family) {
-      note("lr", rules[value].rate);
-      this.changes.typed = false; // that was for the other one
-    }
+    if (what === "rule" && rules[value].family !== rules[rule].family) note("lr", rules[value].rate);
     await this.ask(line, [["change", what, value]]);
     this.address.tell();
+    if (goesOn && !this.running) this.toggle();
   }
 
   /** Begin again with other first weights: `{ seed }` or `{ equal }`. */
@@ -244,8 +248,8 @@ export class TrainOn {
     if (!told.trial || !this.possible) return null;
     const { frame } = page, line = this.line ?? Line.from(this.recording, page.run, frame, null), { batch } = told.settings;
     const known = sides.filter(alone => alone || line.sizesAt(frame).batch === batch); // its words say how many samples
-    const [[, rates]] = line.pace(page.run.steps[frame], frame + 1), wanted = frame === line.run.frames - 1 ? this.changes.rate : null;
-    const found = await this.reach(line, frame, { open: { rates: [wanted ?? rates[0], ...rates.slice(1)], sides: known } });
+    const [[, rates]] = line.pace(page.run.steps[frame], frame);
+    const found = await this.reach(line, frame, { open: { rates, sides: known } });
     return found?.opened.map(one => ({ frame, ...one })) ?? null;
   }
 

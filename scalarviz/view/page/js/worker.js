@@ -59,6 +59,7 @@ class PageTraining {
   /** Change a weight, or how it trains on: `what` is an index, or a name. */
   change(what, value) {
     const { engine, before } = this, [, fixed] = /^f(\d+)$/.exec(what) ?? [];
+    if (what === "lr") return; // each order to run says its rates
     if (what === "batch") engine.takeBatch(value);
     else if (what === "rule") engine.takeOptimiser(RULES[value], this.rules[value]);
     else if (what === "l1" || what === "l2") engine.takePenalties({ [what]: value });
