@@ -133,10 +133,9 @@ export class Changes {
 
   /** Show what holds after a frame. */
   write(line, frame) {
-    const { training } = this, { told, page, base } = training, { texel } = page.card;
+    const { training } = this, { told, page } = training, { texel } = page.card;
     const at = name => line?.valueAt(name, frame), set = (field, value) => document.activeElement !== field && (field.value = String(value));
-    const [[, [rate]]] = (line ?? training.recording).pace(page.run.steps[frame], frame);
-    set(this.lr, line || page.run === base ? rate : told.rates[0]);
+    set(this.lr, training.rate);
     const { samples, batch } = line?.sizesAt(frame) ?? told.settings;
     set(this.batch, batch);
     this.batch.max = String(samples);

@@ -49,6 +49,12 @@ export class TrainOn {
     return this.page.run.line;
   }
 
+  /** The rate of the step after the shown frame. */
+  get rate() {
+    const { line, recording, base, told, page: { run, frame } } = this, [[, [rate]]] = (line ?? recording).pace(run.steps[frame], frame);
+    return line || run === base ? rate : told.rates[0];
+  }
+
   /** Whether the page shows the last frame of a run that can go on. */
   get atEnd() {
     const { page } = this;
@@ -188,6 +194,7 @@ export class TrainOn {
     const { samples } = this.line?.sizesAt(this.page.frame) ?? this.told.settings, fits = FITS[what] ?? Number.isFinite;
     if (!this.possible || !known || !fits(value, this.told, samples)) return;
     const goesOn = this.running && what === "lr";
+    if (what === "lr" && value === this.rate) return; // another optimiser brought it
     this.running = false;
     while (this.waiting) await new Promise(requestAnimationFrame); // for the frame that is still to come
     const line = this.lineHere(), { run } = line, { rules } = this.told, rule = line.valueAt("rule", run.frames, 0);
