@@ -512,7 +512,8 @@ class Sketch:
         """
         if text:
             self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound, gap))
-        return x + measure(text, size, bold) * _TO_END[anchor]
+        wide = measure(str(text), size, bold)  # what is no text, or has no such anchor, is refused where it is drawn
+        return x + wide * _TO_END.get(anchor, 0.0)
 
     def number(
         self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,
