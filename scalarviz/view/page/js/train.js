@@ -189,6 +189,7 @@ export class TrainOn {
     return (this.changing = this.changed(what, value));
   }
 
+  // Do so; a rate changes while training goes on.
   async changed(what, value) {
     const [, index] = /^f?(\d+)$/.exec(what) ?? [], known = index === undefined || Number(index) < this.told.keys[0].trained.length;
     const { samples } = this.line?.sizesAt(this.page.frame) ?? this.told.settings, fits = FITS[what] ?? Number.isFinite;
