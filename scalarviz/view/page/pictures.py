@@ -109,7 +109,6 @@ EVERY, CHEAP = 320, 0.3  # moments of a cheap panel, whose frames all take at mo
 ROOM, OF_NUMBERS = (92_000, 200_000), 0.02  # bytes of a page's panels; share of the numbers' bytes
 DENSITY = 1.0  # pixels of large pictures for one of the window's
 WINDOW = (1280, 720)  # pixels of the window with the column
-SCENE = 235.0  # logical pixels of a scene whose panels above the cubes are as high as a page has room for
 PIXELS = {"image", "sprites", "points"}  # kinds of records other than words, numbers and lines
 Lists = dict[int, list[Record]]  # of a panel, by frame index
 Frames = Callable[[int], Frame]
@@ -199,7 +198,7 @@ def _placed(
     side = SidePanels(subject_of(scene), get_theme(theme))
     side.shared.shows_all = True  # a page has all of them
     places = arrange(WINDOW, side.column.wanted_panels())
-    side.put_above((*places.scene[:3], SCENE), stage=True)
+    side.put_above(places.scene, stage=True)
     boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
     side.place(boxes)
     boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}
