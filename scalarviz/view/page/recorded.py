@@ -79,7 +79,7 @@ def html_of(
     write = partial(page_parts, look=look, title=title, most=most, limit=limit)
     page = write(record, pictures, others=others, scene=scene, open=checked_steps(open))
     parts = {"run": dense_text(squeezed(page.head)), "lists": dense_text(squeezed(page.lists)), **page.texts}
-    first = [replace(one, step=0) for one in pictures]
+    first = [replace(one, step=0) for one in {one.panel: one for one in pictures}.values()]
     layers = other_layers(scene, page, lambda one, own: write(one, first, scene=own))
     if trains := page.trains.parts:
         parts |= {**trains, **layers.texts, "training": training_text({**page.trains.told, **layers.told})}

@@ -64,7 +64,7 @@ export class PanelPictures {
   /** Return the list of a panel at a frame. */
   listOf(name, frame, theme) {
     const one = this.shown.find(panel => panel.name === name);
-    if (!one) return NOTHING; // of it could be read
+    if (!one) return NOTHING; // no list of it could be read
     return this.#at(one, frame, theme).list;
   }
 
