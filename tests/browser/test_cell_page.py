@@ -92,7 +92,12 @@ class Bridge:
             sent = self.ask(lambda play: (play.handle_message({}), self.shown.channel.sent)[1])
             self.until(f"el.scalarviz.answered > {sent}")
             if not self.ask(lambda play: play.moves or play.viewer.bench.moving):
-                return self.page.evaluate("painted(el)")
+                return self.painted
+
+    @property
+    def painted(self):
+        """The parts of the picture."""
+        return self.page.evaluate("painted(el)")
 
     def ask(self, function):
         """What a function of `Play` returns, in the cell's thread."""
@@ -430,9 +435,8 @@ def test_the_picture_is_the_windows_its_list_and_its_pixels(cell, name, light):
     live.until(lambda: live.step == 10)
     for keys in ((), ("p",), ("p", "?")):
         live.press(*keys)
-        live.until(
-            lambda: [live.rest()[f"list {part}"] for part in LISTS] == json.loads(json.dumps(live.ask(listed))), 90
-        )
+        live.rest()  # panels that the worker draws may still come
+        live.until(lambda: [live.painted[f"list {part}"] for part in LISTS] == json.loads(json.dumps(live.ask(listed))))
     live.press("?", "?", "Escape")
     parts = live.rest()
     live.page.evaluate("""() => {

@@ -77,7 +77,7 @@ def go_on(run):
 
 
 AT_ONCE = ("rate", "weights", "other samples")
-CASES = [*DEEDS, *(f"{name}, future left" for name in ("weights", "rate", "model"))]
+CASES = [*DEEDS, *(f"{name}, future left" for name in ("weights", "rate"))]
 
 
 @pytest.mark.parametrize("name", [n if n in AT_ONCE else pytest.param(n, marks=pytest.mark.ci) for n in CASES])

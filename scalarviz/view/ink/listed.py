@@ -93,7 +93,7 @@ class Listed:
     def _each(self, items: Iterable[Shape | TextItem]) -> Iterator[Record]:
         """Yield the valid records of shapes or texts; equal texts and boxes have the same one."""
         for item in items:
-            key = _key(item)
+            key = self._key(item)
             if key is not None and key in self._made:
                 made = self._made[key]
             else:
@@ -105,6 +105,26 @@ class Listed:
                     self._made[key] = made
             if made is not None:
                 yield made
+
+    def _key(self, item: Shape | TextItem) -> object:
+        """Return what a record depends on, with the names of its colours; None if that cannot be compared."""
+        match item:
+            case TextItem(x, y, text, size, _, bold, anchor, bound, gap):
+                return x, y, "" if self._fills(item) else text, size, self._ink(item), bold, anchor, bound, gap
+            case Rect(fill=fill, stroke=stroke) if all(isinstance(ink, str | tuple | None) for ink in (fill, stroke)):
+                return item, name_of(fill), name_of(stroke)
+        return None
+
+    def _fills(self, text: TextItem) -> bool:
+        """Return whether the painter inserts the number that a text shows."""
+        return self._bound and text.bound is not None and text.bound.name != ""
+
+    def _ink(self, text: TextItem) -> str:
+        """Return the colour of a text; an inserted number on a cube, or with the colour of its sign, has its own."""
+        said = self.colour(text.colour) or ""
+        if self._fills(text):
+            said = CUBE if said.startswith("on ") else SIGN if said in SIGNS else said
+        return said
 
     def colour(self, colour: Colour | None) -> str | None:
         """Return a colour by its name in a theme, any other by its digits."""
@@ -143,13 +163,11 @@ class Listed:
 
     def text(self, text: TextItem) -> Record:
         """Return the record of a text, or of the number that it shows."""
-        colour, place, bound = self.colour(text.colour) or "", short((text.x, text.y)), text.bound
+        place, bound, ink = short((text.x, text.y)), text.bound, self._ink(text)
         if behind := self._bound and text.gap is not None:
             place[:1] = short(text.gap or 0.0)
-        if self._bound and bound is not None and bound.name:
-            colour = CUBE if colour.startswith("on ") else SIGN if colour in SIGNS else colour
-        look = [text.size, colour, int(text.bold), text.anchor]
-        if bound is None or not self._bound or not bound.name:
+        look = [text.size, ink, int(text.bold), text.anchor]
+        if bound is None or not self._fills(text):
             mark = [PASSING] if bound is not None and self._marks else []
             return [*mark, "next text" if behind else "text", *place, text.text, *look]
         within = bound.within if np.isfinite(bound.within) else 0
@@ -168,14 +186,6 @@ class Listed:
             less = 1.0 if self._density is None or not loose else self._density * width / pixels.shape[1]
             known = self._addresses[id(pixels)] = (pixels, address_of(smaller(pixels, less), method=0, **how))
         return known[1]
-
-
-def _key(item: Shape | TextItem) -> object:
-    """Return what a record depends on, with the names of its colours; None if that cannot be compared."""
-    if isinstance(item, TextItem):
-        return item, name_of(item.colour)
-    inks = (item.fill, item.stroke) if isinstance(item, Rect) else ()
-    return (item, *map(name_of, inks)) if inks and all(isinstance(ink, str | tuple | None) for ink in inks) else None
 
 
 EVERYWHERE = (-1e5, -1e5, 2e5, 2e5)

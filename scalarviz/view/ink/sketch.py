@@ -40,6 +40,8 @@ STRAIGHT = 4.0
 
 def rgba(colour: Colour, alpha: float = 1.0) -> Shade:
     """Return a colour as four floats: ``"#rrggbb"``, or three or four numbers in 0..1; `alpha` multiplies."""
+    if isinstance(colour, Shade) and len(colour) == 4 and alpha == 1.0:
+        return colour
     parts = rgb(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
     own = parts[3] if len(parts) == 4 else 1.0
     return shade_of((*parts[:3], own * alpha), name_of(colour))

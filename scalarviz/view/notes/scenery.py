@@ -166,8 +166,10 @@ class Scenery:
         """Return the problems of layers, beside their cubes; `around` holds the existing texts."""
         if self._trouble is None:
             return Sketch()
-        names, found = Names(self._subject), diagnose(frame, self._subject.tensors, self._subject.stages)
-        return self._trouble.sketch([replace(one, text=names.plain(one.text)) for one in found], around, self._theme)
+        found = diagnose(frame, self._subject.tensors, self._subject.stages)
+        names = Names(self._subject) if found else None
+        plain = [replace(one, text=names.plain(one.text)) for one in found] if names is not None else []
+        return self._trouble.sketch(plain, around, self._theme)
 
     @property
     def unplaced(self) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ class TimeBar:
         self.names = ("", "")  # ... and the names of both
         self.by_weights = False  # whether each loss is drawn at the step of its weights, one earlier
         self.loss = float("nan")  # loss of the shown weights, as in the curve; NaN if unknown
-        self.plain: Callable[[str], str] = str  # converts an edit to plain words
+        self._subject: Subject | None = None
         self.buttons = True
         self.off = 0.0  # pixels by which curves with fewer points may differ, for a smaller file
         self.samples_words = ""  # samples of the losses ("of the next sample"), if others are named elsewhere
@@ -118,8 +118,12 @@ class TimeBar:
     def follow(self, subject: Subject, frame: Frame) -> None:
         """Take from a subject how edits are called, and which samples losses are of."""
         self.by_weights, self.samples_words = subject.source.facts is not None, coming_words(subject, frame)
-        self.plain = Names(subject).plain
+        self._subject = subject
         self.loss = float("nan") if self.samples_words else subject.loss(frame)
+
+    def plain(self, edit: str) -> str:
+        """Return what somebody did to the run, in plain words."""
+        return edit if self._subject is None else Names(self._subject).plain(edit)
 
     def update(self, frame: Frame, *, writes: bool = True) -> list[Sketch]:
         """Return the bar for a frame; without `writes` a recent drawing may be reused while the run plays."""
