@@ -94,7 +94,7 @@ LIST = """([at, shape]) => { player.quantity = walk.quantityAt(at);
 
 @pytest.mark.parametrize("name", ["layer", "hidden", "maps", "xor"])
 def test_a_pages_list_filled_in_is_the_windows_own_at_every_micro_step(name, recordings, paged):
-    """The lying one, in dark colours, for one half of them and the standing one for the other; of the batch crosswise."""
+    """One half in the lying shape and dark colours, the other half in the standing one; of the batch crosswise."""
     made = paged(name)
     for subject, walk, alone in walks_of(recordings[name]):
         for shape, (size, theme) in enumerate(zip(SHAPES, (DARK, LIGHT), strict=True)):
