@@ -27,11 +27,11 @@ test: $(VENV)/.test
 	@$(BIN)/scalarviz warmup --quiet
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not ci and not hunt" -o faulthandler_timeout=150 $(PYTEST)
 
-# All tests but hunts, with PyTorch, browsers, notebooks and the compilers of GPU kernels: twenty minutes
+# All tests but hunts, with PyTorch, browsers, notebooks and the compilers of GPU kernels: fifty minutes on two cores
 test-all: $(EVERYTHING)
 	@.ci/system-libraries window tests
 	@$(BIN)/scalarviz warmup --quiet
-	SCALARVIZ_TEST_CUDA=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not hunt" $(PYTEST)
+	SCALARVIZ_TEST_CUDA=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not hunt" $(PYTEST)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

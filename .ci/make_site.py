@@ -90,7 +90,7 @@ def asked() -> argparse.Namespace:
     parser.add_argument(
         "--repository", default=repository, metavar="OWNER/NAME", help="on GitHub, for Binder and Colab"
     )
-    parser.add_argument("--steps", type=int, help="of each scene's run; default: the scene's own")
+    parser.add_argument("--steps", type=int, help="of each run; default: the scene's own")
     return parser.parse_args()
 
 
@@ -110,7 +110,7 @@ def gather(source: Path) -> None:
 def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
     """Let every scene learn, and write its page; also a short one of `rgb`, for the first page."""
     folder.mkdir(parents=True)
-    wanted = [("front", "rgb", FRONT_STEPS), *((name, name, steps) for name in scenes)]
+    wanted = [("front", "rgb", steps or FRONT_STEPS), *((name, name, steps) for name in scenes)]
     for page, name, count in wanted:
         command = [sys.executable, "-m", "scalarviz", name, "--headless", "--html", str(folder / f"{page}.html")]
         subprocess.run([*command, *(() if count is None else ("--steps", str(count)))], check=True)

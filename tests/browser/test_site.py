@@ -26,7 +26,7 @@ MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
 def site(tmp_path_factory):
     pytest.importorskip("sphinx", reason="no Sphinx (extra site)")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), str(folder), "--scenes", "rgb", "--steps", "50",
+    command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), str(folder), "--scenes", "rgb", "--steps", "1",
                "--repository", "someone/scalarviz"]  # fmt: skip
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -122,5 +122,5 @@ def test_a_player_runs_within_its_page(site, visitor):
     bar = frame.get_by_role("slider").first
     bar.wait_for(timeout=20_000)
     said = bar.get_attribute("aria-valuetext")
-    assert re.search(r"step \d+ of 50", said), said
+    assert re.search(r"step \d of 1", said), said
     assert faults == []
