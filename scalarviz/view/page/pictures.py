@@ -20,16 +20,18 @@ from ...run.panels.base import PanelPicture
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
 from ..ink.axes import evenly
-from ..ink.boxes import arrange
+from ..ink.boxes import GROUND, arrange
 from ..ink.listed import Listed, Record, changes, encoded, short, stored
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
 from ..out.canvas import Canvas, Pixels
 from ..out.offscreen import available
 from ..panels.drawer import Slot
-from ..panels.image import AIR
+from ..panels.image import AIR, LINE
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
+from ..workbench import Workbench
+from .lists import SHAPES
 from .pack import text_of
 
 STILL = 0.5, 40  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
@@ -198,13 +200,23 @@ def _placed(
     side = SidePanels(subject_of(scene), get_theme(theme))
     side.shared.shows_all = True  # a page has all of them
     places = arrange(WINDOW, side.column.wanted_panels())
-    side.put_above(places.scene, stage=True)
+    if any(drawer.panel.place == "above" for drawer in side.drawers.values()):
+        side.put_above(_scene_of_a_page(side.shared.subject), foot=LINE)
     boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
     side.place(boxes)
     boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}
     if names is not None:
         side.set_unseen(frozenset(boxes) - frozenset(names))
     return side, boxes
+
+
+def _scene_of_a_page(subject: Subject) -> Box:
+    """Return the place of cubes and panels above them in the lying picture of a page, which shows them as they are."""
+    bench = Workbench(subject, SHAPES[0], timed=True)
+    x, y, width, height = bench.places.scene
+    above = [drawer.box[1] for drawer in bench.side.drawers.values() if drawer.panel.place == "above" and drawer.box]
+    top = min([y, *(upper - GROUND for upper in above)])
+    return x, top, width, height + y - top
 
 
 def slots_of(scene: Scene, frame: Frame) -> dict[str, Slot]:

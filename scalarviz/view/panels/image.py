@@ -292,7 +292,7 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
 
 AIR = 4
 """Pixels around a panel's box that belong to its picture: letters and discs may extend beyond the box."""
-_LINE = 20.0
+LINE = 20.0
 READABLE = 0.7  # least size of a wide picture above the cubes, as a share of the recorded one
 
 
@@ -300,14 +300,14 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
     """The newest picture that is not after the step shown, with its step below."""
 
     name = "recorded picture"
-    least = 60.0
+    least, first = 60.0, True
 
     def __init__(self, panel: RecordedPictures, shared: SharedState) -> None:
         super().__init__(panel, shared)
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
-        self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
-        self.above, self.least_across = first.height + _LINE, READABLE * first.width
+        self.height = min(max(high, 8.0), 2.0 * COLUMN) + LINE
+        self.above, self.least_across = first.height + LINE, READABLE * first.width
         self.aspect = first.width / first.height
         last = panel.pictures[-1]
         self.narrowest = last.width * least_scale(records_of(last.image, (last.width, last.height))) - 2 * AIR
@@ -321,7 +321,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
             return [sentence(box, theme, f"{self.panel.title}: recorded from step {first:,} on")]
         picture = self.panel.pictures[number]
         size = picture.width, picture.height
-        place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - _LINE + 2 * AIR), size)
+        place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - LINE + 2 * AIR), size)
         make = lambda: sketches_of(records_of(picture.image, size), theme, place)  # noqa: E731
         read = self._read.get((number, place, theme), make)
         if read is None:

@@ -118,8 +118,11 @@ class SidePanels:
             if name != self.column.end:
                 self._set_box(name, boxes.get(name))
 
-    def put_above(self, scene: Box | None, *, stage: bool = False) -> Box | None:
-        """Place the panels above the cubes in a scene; return the rest. `stage`: they are the main picture."""
+    def put_above(self, scene: Box | None, *, stage: bool = False, foot: float = 0.0) -> Box | None:
+        """Place the panels above the cubes in a scene; return the rest.
+
+        `stage`: they are the main picture. `foot` pixels at the foot of each stay free.
+        """
         self._above, self.unplaced = {}, ()
         if scene is None:
             return None
@@ -128,7 +131,8 @@ class SidePanels:
         self._above, rest = top_boxes(fitting, scene, stage=stage)
         self.unplaced = tuple(name for name in wanted if name not in self._above)
         for name in wanted:
-            self._set_box(name, self._above.get(name))
+            box = self._above.get(name)
+            self._set_box(name, box and (*box[:3], box[3] - foot))
         return rest
 
     def put_at_end(self, *, there: bool) -> None:
