@@ -97,7 +97,7 @@ def test_layers_may_be_called_as_javascripts_own_parts(page, tmp_path, names):
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.eye(2), np.eye(2)))
     with sv.Recording(run, activations=True) as recording:
         run.step(2)
-        opened(page, recording.save_html(tmp_path / "a.html"))
+        opened(page, recording.save_html(tmp_path / "a.html", open=[]))
     rows = page.evaluate("scalarviz.run.document.plates.filter(one => one.kind === 'activation').map(({ name }) => "
                          "[name, [...scalarviz.player.shown.rowOf(scalarviz.player.frame, name)]])")  # fmt: skip
     with recording.read() as record:
@@ -113,8 +113,8 @@ def test_hostile_names_stay_words(page, tmp_path):
     pair = other.compare(other)
     pair.names, pair.left_out = (EVIL, EVIL + "2"), (EVIL,)
     pair.past = replace(pair.past, edits=(Applied(10, None, EVIL),))
-    for number, one in enumerate((other, pair)):
-        opened(page, one.save_html(tmp_path / f"{number}.html", title=EVIL))
+    for number, (one, how) in enumerate(((other, {"open": []}), (pair, {}))):
+        opened(page, one.save_html(tmp_path / f"{number}.html", title=EVIL, **how))
         assert page.title().startswith("</script><script>")
         assert EVIL in page.evaluate("scalarviz.run.edits[0][1]")
         assert page.evaluate("document.images.length") == 1
@@ -301,7 +301,7 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file, me
 
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
     monkeypatch.setattr("scalarviz.view.page.pack.EXACT", 20)
-    opened(page, recorded(5).save_html(tmp_path / "run.html"), "#frame=4")
+    opened(page, recorded(5).save_html(tmp_path / "run.html", open=[]), "#frame=4")
     assert "numbers of 16 bits" in said(page, "about")
     errors = page.evaluate("Array.from(scalarviz.run.shown(4).errors.weight)")
     assert all(0 < error < 1e-4 for error in errors[:12])
@@ -313,7 +313,7 @@ def test_where_the_loss_of_all_samples_is_told_it_is_the_one(page, tmp_path):
     made = scene("uinn", 0)
     with sv.Recording(made, every=1) as recording:
         made.run.step(20)
-    opened(page, recording.save_html(tmp_path / "run.html"))
+    opened(page, recording.save_html(tmp_path / "run.html", open=[]))
     assert said(page, "loss") == loss_text(RunSource(made.run).whole_loss())
     told = page.locator("#bar").get_attribute("aria-valuetext")
     assert told.endswith(f"loss {said(page, 'loss')}")
@@ -329,7 +329,7 @@ def test_a_branch_that_was_left_stands_in_the_time_bar_and_can_be_chosen_with_it
             run.lr = rate
             run.step(on)
     with sv.load_recording(recording.path) as record:
-        record.save_html(tmp_path / "run.html")
+        record.save_html(tmp_path / "run.html", open=[])
         others = {branch.number: record.on(branch) for branch in record.branches}
         opened(page, tmp_path / "run.html", "#frame=0")
         assert page.evaluate("scalarviz.bar.bar.scale[1]") == 100
@@ -411,7 +411,7 @@ def test_a_recording_of_one_step_or_far_steps_has_a_page(page, tmp_path):
         with sv.Recording(run, every=max(steps // 4, 1), path=tmp_path / f"{steps}.svz") as recording:
             run.step(steps)
         with sv.load_recording(recording.path) as record:
-            file, last = record.save_html(tmp_path / f"{steps}.html"), int(record.steps[-1])
+            file, last = record.save_html(tmp_path / f"{steps}.html", open=[]), int(record.steps[-1])
             page.goto(f"{file.as_uri()}#frame=0")
             page.wait_for_function(READY)
             page.keyboard.press("End")
@@ -485,7 +485,7 @@ def test_the_head_has_the_test_of_the_frame_shown(page, tmp_path, accuracy):
     scene = made(accuracy)
     with sv.Recording(scene, every=2) as recording:
         scene.run.step(20)
-    opened(page, recording.save_html(tmp_path / "run.html"), "#frame=0")  # which does not play
+    opened(page, recording.save_html(tmp_path / "run.html", open=[]), "#frame=0")  # which does not play
     with sv.load_recording(recording.path) as recorded:
         for k in (0, 3, len(recorded) - 1):
             values = recorded.frame(k).values

@@ -253,7 +253,7 @@ def test_a_page_that_cannot_train_says_why(layers, why, tmp_path):
         with sv.Recording(run, activations=True, path=tmp_path / "run.svz") as record:
             run.step(3)
             with pytest.warns(RuntimeWarning, match=f"does not train on: .*{why}"):
-                record.save_html(path)
+                record.save_html(path, open=[])
     text = path.read_text("utf-8")
     assert 'id="engine"' not in text
     assert "worker-src" not in text
@@ -269,8 +269,8 @@ def test_data_above_the_limit_stay_out_of_the_page_which_plays(browse, tmp_path)
     with sv.Recording(made, activations=True, path=tmp_path / "run.svz") as record:
         made.run.step(4)
         with pytest.warns(RuntimeWarning, match="training data need 0.1 MB; try data_limit=100_000, or --html-data"):
-            record.save_html(tmp_path / "page.html", data_limit=20_000)
-        record.save_html(tmp_path / "none.html", data_limit=0)  # which is what was asked for: no warning
+            record.save_html(tmp_path / "page.html", data_limit=20_000, open=[])
+        record.save_html(tmp_path / "none.html", data_limit=0, open=[])  # which is what was asked for: no warning
     for name, why in (("page", "its training data need 0.1 MB"), ("none", "it holds no data")):
         page = opened(browse(reduced_motion="reduce"), tmp_path / f"{name}.html", "#train=20")
         assert f"it does not train on: {why}" in said(page, "about")
@@ -283,7 +283,7 @@ def test_a_model_that_was_watched_has_a_page_that_plays(browse, tmp_path):
     watched = sv.watch({"w": np.float32([[0.25, -1.5]])})
     with sv.Recording(watched, path=tmp_path / "run.svz") as record:
         watched.update(loss=0.5)
-        record.save_html(tmp_path / "page.html")
+        record.save_html(tmp_path / "page.html", open=[])
     page = opened(browse(reduced_motion="reduce"), tmp_path / "page.html")
     assert "it does not train on: another library trained the network" in said(page, "about")
 
