@@ -52,6 +52,8 @@ SCENES = (
 )
 SHORT = {"01": 15}
 """Steps of lessons that learn faster."""
+SHORT_OPEN = (0,)
+"""Steps that a page opens if the number of steps is given: drawing them takes longer than all the rest."""
 FRONT_STEPS = 200
 """Recorded steps of the first page's scene; it trains on while the page is read."""
 RECORDED = (
@@ -113,7 +115,8 @@ def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
     wanted = [("front", "rgb", steps or FRONT_STEPS), *((name, name, steps) for name in scenes)]
     for page, name, count in wanted:
         command = [sys.executable, "-m", "scalarviz", name, "--headless", "--html", str(folder / f"{page}.html")]
-        subprocess.run([*command, *(() if count is None else ("--steps", str(count)))], check=True)
+        short = [] if steps is None else ["--open", str(SHORT_OPEN[0])]
+        subprocess.run([*command, *(() if count is None else ("--steps", str(count))), *short], check=True)
 
 
 def offer_lessons(notebooks: Path, folder: Path, repository: str) -> None:
@@ -147,7 +150,8 @@ def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
                 with sv.Recording(scene, max(1, steps // FRAMES), gradients=True, updates=True, activations=True,
                                   panels=True) as recording:  # fmt: skip
                     scene.run.step(steps)
-                    recording.save_html(folder / f"{name}.html", size=(960, 720))
+                    opened = None if wanted is None else SHORT_OPEN
+                    recording.save_html(folder / f"{name}.html", size=(960, 720), open=opened)
                 player = player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, which trains on")
                 data = {"text/html": f"<p>{RECORDED}</p>{player}"}
                 cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
