@@ -58,10 +58,12 @@ def painted(page):
     }""")
 
 
-def scene(name, steps=3, **options):
-    """A scene of the project some steps on, by the engine that starts at once."""
+def scene(name, steps=3, *, other_layers=False, **options):
+    """A scene of the project some steps on, by the engine that starts at once; its page has no `other_layers`."""
     module = importlib.import_module(f"scalarviz.scenes.{name}")
     made = module.build(module.Options(engine="numpy", **options))
+    if not other_layers:  # to write them takes longer than all the rest
+        made.other_layers = None
     made.run.step(steps)
     return made
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from kit.runs import far
 from scalarviz.view.page import layers
 from scalarviz.view.page.layers import difference
 
-from .players import READY, opened, painted, said, scene
+from .players import READY, opened, painted, said
+from .players import scene as players_scene
 from .test_train import LAST, stepped, written
 
+scene = partial(players_scene, other_layers=True)
 CHOSEN = {"rgb": (8,), "playground": (4, 2)}
 FACTS = """() => {
     const { run, training: { told } } = scalarviz, { about, keys, pictures, ...head } = run.head;
@@ -68,7 +72,7 @@ def test_an_address_with_layers_that_the_page_lacks_shows_its_own(hash, file, br
 
 def test_steps_of_other_layers_do_not_open(browse, tmp_path, monkeypatch):
     monkeypatch.setattr(layers, "CHOICES", ((4,),))
-    made = scene("rgb", hidden=(8,))
+    made = scene("rgb", hidden=(2,))
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps_inside=[4]), "#layers=4")
     page.keyboard.press(".")
     assert said(page, "about") == "only steps of the recorded layers open"
