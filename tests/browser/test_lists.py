@@ -235,8 +235,8 @@ def test_in_panels(scripts):
                 )
                 url, told, here = page.evaluate(SHOWN, [first, changes(first, records), document, look])
                 drawer = bench.side.drawers[now.panel]
-                if drawer.setting is not None and drawer.spread is not None:
-                    continue  # the window has it among the cubes: test_letters
+                if (drawer.setting is not None and drawer.spread is not None) or drawer.panel.place == "above":
+                    continue  # the window has it among the cubes: test_letters; in the place of a page: below
                 there = of_texts(texts(bench.side.drawn(now.panel)))
                 assert [line[0] for line in sorted(here)] == [line[0] for line in there], (name, look, now.panel)
                 for mine, theirs in zip(sorted(here), there, strict=True):
@@ -244,6 +244,23 @@ def test_in_panels(scripts):
                     assert mine[3:] == theirs[3:], (name, look, now.panel, mine)
                 assert all(line[0] in told for line in there)
                 assert apart(pixels_of(url, "RGBA"), window, records[0]) < 0.1, (name, look, now.panel)
+
+
+@pytest.mark.parametrize("name", ["neuron", "expression"])
+def test_a_panel_above_the_cubes_is_as_large_as_it_was_drawn_where_the_window_has_it(name, tmp_path):
+    made = scene(name)
+    with sv.Recording(made, activations=True, panels=True, path=tmp_path / "run.svz"):
+        made.run.step(1)
+    with sv.load_recording(tmp_path / "run.svz") as record:
+        subject = recorded_subject(RecordedSource(record))
+        picture = next(one for one in reversed(record.pictures) if one.panel in ("loss over weights", "graph"))
+        benches = [Workbench(one, SHAPES[0], timed=True) for one in (subject, subject_of(made))]
+        for bench in benches:
+            bench.update(bench.subject.frame())
+        films = {film[5]: film[3:5] for film in flat(PictureLists(benches[0], films=True)) if film[0] == "film"}
+        assert films[picture.panel] == pytest.approx([picture.width, picture.height], abs=2)
+        boxes = [next(d.box for d in bench.side.drawers.values() if d.panel.place == "above") for bench in benches]
+        assert boxes[0] == pytest.approx(boxes[1], abs=1)
 
 
 SHOWN = """async ([records, others, given, look]) => {

@@ -307,7 +307,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + LINE
-        self.above, self.least_across = first.height + LINE, READABLE * first.width
+        self.above, self.least_across = first.height - 2 * AIR + LINE, READABLE * first.width
         self.aspect = first.width / first.height
         last = panel.pictures[-1]
         self.narrowest = last.width * least_scale(records_of(last.image, (last.width, last.height))) - 2 * AIR
