@@ -435,14 +435,16 @@ def test_panels_have_the_look_of_the_page_and_pictures_of_older_files_stay(page,
     looks = [0, 255]
     if page.evaluate("document.documentElement.dataset.theme") == "light":
         looks.reverse()
-    for wanted in looks:
-        page.wait_for_timeout(200)
-        got = page.evaluate("""() => {
+    for wanted in looks:  # a picture is decoded first
+        page.wait_for_function(
+            """wanted => {
             const { canvas, context } = scalarviz.player.overlay.ink, { size } = scalarviz.player.document;
             const [, x, y, wide, high] = scalarviz.player.frame.list.find(([kind]) => kind === "film");
             const [across, down] = [x + wide / 2, y + high / 2].map(at => Math.round(at * canvas.width / size[0]));
-            return [...context.getImageData(across, down, 1, 1).data]; }""")
-        assert got == [wanted] * 3 + [255]
+            const pixel = [...context.getImageData(across, down, 1, 1).data];
+            return pixel.every((byte, k) => byte === (k < 3 ? wanted : 255)); }""",
+            arg=wanted,
+        )
         page.keyboard.press("l")
 
 
