@@ -108,7 +108,7 @@ def test_a_pages_list_filled_in_is_the_windows_own_at_every_micro_step(name, rec
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("name", ["layer", "hidden", "maps"])
+@pytest.mark.parametrize("name", ["hidden", "maps"])
 def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, paged):
     made = paged(name)
     made.keyboard.press(".")
@@ -140,8 +140,7 @@ FONTS = """async (files) => { for (const [weight, data] of files) {
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("shape", [0, 1], ids=["lying", "standing"])
-@pytest.mark.parametrize("name", ["layer", "xor"])
+@pytest.mark.parametrize(("name", "shape"), [("layer", 0), ("xor", 1)], ids=["lying", "standing"])
 def test_a_page_is_the_windows_picture_words_and_lines_included(name, shape, recordings, paged):
     """In the window's font; after a blur of 2 pixels at most one pixel of a hundred differs by more than 48 of 255."""
     (wide, high), record = SHAPES[shape], recordings[name]

@@ -168,7 +168,7 @@ def test_the_head_says_the_batch_of_the_line(browse, tmp_path):
     assert "batch 1 " in painted(page)
 
 
-@pytest.mark.parametrize("name", ["xor", "playground", "uinn"])
+@pytest.mark.parametrize("name", ["xor", "playground"])
 def test_another_activation_does_what_it_does_in_the_run(name, browse, tmp_path):
     made = scene(name)
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
