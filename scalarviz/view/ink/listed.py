@@ -108,7 +108,10 @@ class Listed:
                 yield made
 
     def _key(self, item: Shape | TextItem) -> object:
-        """Return what a record depends on, with the names of its colours; None if that cannot be compared."""
+        """Return what a record depends on, with the names of its colours; None if that cannot be compared.
+
+        A number that the painter inserts is not part of it, so that the moments of a run share a record.
+        """
         match item:
             case TextItem(x, y, text, size, _, bold, anchor, bound, gap):
                 return x, y, "" if self._fills(item) else text, size, self._ink(item), bold, anchor, bound, gap
