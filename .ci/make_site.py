@@ -52,8 +52,8 @@ SCENES = (
 )
 SHORT = {"01": 15}
 """Steps of lessons that learn faster."""
-SHORT_OPEN = (0,)
-"""Steps that a page opens if the number of steps is given: drawing them takes longer than all the rest."""
+OPENED_IN_SHORT = 0
+"""The step that a page opens if the number of steps is given: drawing more takes longer than all the rest."""
 FRONT_STEPS = 200
 """Recorded steps of the first page's scene; it trains on while the page is read."""
 RECORDED = (
@@ -115,7 +115,7 @@ def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
     wanted = [("front", "rgb", steps or FRONT_STEPS), *((name, name, steps) for name in scenes)]
     for page, name, count in wanted:
         command = [sys.executable, "-m", "scalarviz", name, "--headless", "--html", str(folder / f"{page}.html")]
-        short = [] if steps is None else ["--open", str(SHORT_OPEN[0])]
+        short = [] if steps is None else ["--open", str(OPENED_IN_SHORT)]
         subprocess.run([*command, *(() if count is None else ("--steps", str(count))), *short], check=True)
 
 
@@ -150,7 +150,7 @@ def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
                 with sv.Recording(scene, max(1, steps // FRAMES), gradients=True, updates=True, activations=True,
                                   panels=True) as recording:  # fmt: skip
                     scene.run.step(steps)
-                    opened = None if wanted is None else SHORT_OPEN
+                    opened = None if wanted is None else [OPENED_IN_SHORT]
                     recording.save_html(folder / f"{name}.html", size=(960, 720), open=opened)
                 player = player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, which trains on")
                 data = {"text/html": f"<p>{RECORDED}</p>{player}"}

@@ -127,13 +127,13 @@ EVERY = [*enumerate(product(make.scene_names(), STATES))]
 
 
 @pytest.mark.parametrize(
-    ("scene", "view", "number"),
-    [(*pair, number) for number, pair in EVERY if number % 3 < 2],
+    ("scene", "view", "case"),
+    [(*pair, case) for case, pair in EVERY if case % 3 < 2],
     indirect=["scene", "view"],
 )
-def test_every_text_can_be_read_and_is_true(view, number):
+def test_every_text_can_be_read_and_is_true(view, case):
     wrong = []
-    for size, texts in at_sizes(view, number // 3):
+    for size, texts in at_sizes(view, case // 3):
         width, height = view.bench.places.size
         boxes = [ink(text) for text in texts]
         for number, (text, box) in enumerate(zip(texts, boxes, strict=True)):

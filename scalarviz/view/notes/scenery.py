@@ -167,9 +167,8 @@ class Scenery:
         if self._trouble is None:
             return Sketch()
         found = diagnose(frame, self._subject.tensors, self._subject.stages)
-        names = Names(self._subject) if found else None
-        plain = [replace(one, text=names.plain(one.text)) for one in found] if names is not None else []
-        return self._trouble.sketch(plain, around, self._theme)
+        plain = Names(self._subject).plain if found else str
+        return self._trouble.sketch([replace(one, text=plain(one.text)) for one in found], around, self._theme)
 
     @property
     def unplaced(self) -> tuple[str, ...]:

@@ -211,7 +211,7 @@ def _placed(
 
 
 def _scene_of_a_page(subject: Subject) -> Box:
-    """Return the place of cubes and panels above them in the lying picture of a page, which shows them as they are."""
+    """Return the box of the cubes and the panels above them in the lying picture of a page."""
     bench = Workbench(subject, SHAPES[0], timed=True)
     x, y, width, height = bench.places.scene
     above = [drawer.box[1] for drawer in bench.side.drawers.values() if drawer.panel.place == "above" and drawer.box]
