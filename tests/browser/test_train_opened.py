@@ -103,8 +103,14 @@ def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp
 
 
 def check_texts(subject, walk, found):
-    """Check that what a page writes at each micro-step stands in the window's picture."""
-    bench = Workbench(subject, SHAPES[0], DARK)
+    """Check that what a page writes at each micro-step stands in the window's picture.
+
+    A page's panels above the cubes leave them more room in an opened step: they have one height, beside the time bar.
+    """
+    bench, timed = Workbench(subject, SHAPES[0], DARK), Workbench(subject, SHAPES[0], DARK, timed=True)
+    for drawer, beside_time in zip(bench.side.drawers.values(), timed.side.drawers.values(), strict=True):
+        if drawer.panel.place == "above":
+            drawer.above = beside_time.box[3]
     bench.follow(walk.frame)
     bench.step_drawing.show(None)
     lists = PictureLists(bench)
