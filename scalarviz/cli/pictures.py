@@ -109,11 +109,14 @@ def canvas_of(name: str, options: Any, x: object, kind: type[Canvas] | None = No
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:
-    """Return the films and pictures of a run. InputError: a bad file name or frame rate.
+    """Return the films and pictures of a run: those of `--out`, or the usual ones if no other file is asked for.
 
+    InputError: a bad file name or frame rate.
     MissingDependencyError: a film was asked for by name, without the ``video`` extra.
     """
-    outputs = _named(options) if options.out or options.headless else _usual(name, options)
+    recorded = options.html or getattr(options, "recording", None)  # a replay records nothing
+    asked = options.out or options.headless or recorded
+    outputs = _named(options) if asked else _usual(name, options)
     outputs.notes += _even_sides(outputs.films, options.size)
     if (outputs.films or outputs.stills) and (reason := _no_drawing(options)):
         outputs.films, outputs.stills = [], []

@@ -108,7 +108,7 @@ class Training:
         try:
             error = self._without_window() if window is None else self._in_window(window)
         except MissingDependencyError as missing:  # of the window
-            say(f"{self.scene.name}: writing a film and a picture instead of a window: {missing}")
+            say(f"{self.scene.name}: no window can open: {missing}")
             error = self._without_window()
         if error is not None:
             with self.stop.protect_writing():

@@ -112,7 +112,9 @@ def test_flags_of_the_picture_change_it_and_no_weight(rgb):
     assert len({str(weights_in(f"{name}.safetensors")) for name in looks}) == 1
 
 
-def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path, monkeypatch):
+def test_without_a_name_film_and_picture_lie_in_out_if_nothing_else_is_asked_for(cli, tmp_path, monkeypatch):
+    assert cli("rgb", "--steps", 4, "--recording", "run.svz", *NUMPY).code == 0
+    assert os.listdir() == ["run.svz"]
     result = cli("rgb", "--steps", 4, "--duration", 0.3, *NUMPY)
     assert result.code == 0
     assert sorted(os.listdir("out")) == ["rgb.mp4", "rgb.png"]
