@@ -157,6 +157,26 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     assert far(found["weight"][:12], made.run.values) < 1e-5
 
 
+def test_a_drag_over_the_number_in_the_card_changes_the_weight_when_it_ends(browse, tmp_path):
+    made = scene("rgb")
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
+    page.evaluate("scalarviz.select(4)")
+    box = page.locator("#card td").first.bounding_box()
+    page.mouse.move(box["x"] + 4, box["y"] + 4)
+    page.mouse.down()
+    page.mouse.up()  # a press alone changes nothing
+    page.mouse.down()
+    page.mouse.move(box["x"] + 64, box["y"] + 4, steps=5)
+    wanted = f"{made.run.values[4] + 60 / 300 * np.abs(made.run.values).max():.4g}"
+    assert page.get_by_label("set to").get_attribute("placeholder") == wanted
+    page.mouse.up()
+    page.wait_for_function(GROWN, arg=6)
+    assert page.evaluate(LAST)["weight"][4] == pytest.approx(float(wanted), rel=1e-6)
+    assert page.evaluate("scalarviz.run.frames") == 6  # one change
+    page.keyboard.press("Control+z")
+    page.wait_for_function("() => scalarviz.frame === 4")
+
+
 @pytest.mark.parametrize("name", ["rgb", "xor", "playground"])
 def test_after_a_change_of_a_weight_the_page_says_what_the_window_says(name, browse, tmp_path):
     """Its gradient and its update are older: in the picture's remarks and in the card, until the next step."""

@@ -182,7 +182,7 @@ TRAINING = (
     ("change", "take another batch or other first weights, add samples, or make a mistake"),
     ("undo", "go to the moment before the last change"),
     ("recording", "show the recorded steps"),
-    ("Shift+wheel", "over a cube: change its weight"),
+    ("Shift+wheel", "over a cube: change its weight; or drag the number in its card"),
     ("Ring", "on the time bar: show the recording, or what this page computed"),
 )
 """Names and buttons in the help of a page."""

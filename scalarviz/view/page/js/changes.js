@@ -8,6 +8,7 @@ import { Samples } from "./samples.js";
 
 const EQUAL = 0.5; // of all first weights, where they begin equal
 const SCROLLED = 0.05 / 100, SCROLL_REST = 250; // of the largest weight, for a pixel of the wheel; and milliseconds after which it rests
+const DRAGGED = 1 / 300; // of the largest weight, for a pixel of a drag
 const PENALTIES = {
   l1: "a penalty on the size of each weight: many weights become almost 0",
   l2: "a penalty on the square of each weight: all weights become smaller",
@@ -43,6 +44,10 @@ export class Changes {
     });
     this.frozen = fieldIn(card, "frozen", "training does not change this weight", { type: "checkbox" });
     this.frozen.addEventListener("change", () => training.change(`f${page.card.texel}`, Number(this.frozen.checked)));
+    const numbers = this.numbers = card.querySelector("table");
+    numbers.addEventListener("pointerdown", event => this.takes(page.card.texel) && numbers.setPointerCapture(event.pointerId));
+    numbers.addEventListener("pointermove", event => numbers.hasPointerCapture(event.pointerId) && event.movementX && this.turn(page.card.texel, DRAGGED * event.movementX));
+    numbers.addEventListener("lostpointercapture", () => this.settle());
     const row = this.row = part("row").appendChild(element("div"));
     Object.assign(row, { id: "changes", hidden: !layersShown() }); // a page with other layers was opened from here
     const open = this.open = part("buttons").appendChild(element("button", "change", "change"));
@@ -98,7 +103,7 @@ export class Changes {
     this.home = part("tools").appendChild(element("button", "", "recording"));
     this.home.title = "show the recorded steps; the time bar has a ring for what this page computed";
     this.home.addEventListener("click", () => training.home());
-    part("stage").addEventListener("wheel", event => event.shiftKey && this.turn(event), { capture: true, passive: false });
+    part("stage").addEventListener("wheel", event => event.shiftKey && this.scroll(event), { capture: true, passive: false });
     this.write(null, page.frame);
   }
 
@@ -115,20 +120,31 @@ export class Changes {
   }
 
   /** Change the weight under the pointer by Shift and the wheel, once the wheel rests. */
-  turn(event) {
-    const { training, training: { page, told } } = this, index = page.player.hovered;
+  scroll(event) {
+    const index = this.training.page.player.hovered;
     if (!this.takes(index)) return;
     event.preventDefault();
     event.stopPropagation();
+    this.turn(index, -SCROLLED * (event.deltaY || event.deltaX));
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.settle(), SCROLL_REST);
+  }
+
+  /** Prepare another value of a weight: `share` of the largest weight more. */
+  turn(index, share) {
+    const { page, told } = this.training;
     const weights = page.run.shown(page.frame, page.player.document).texels.weight.subarray(0, told.keys[0].trained.length);
     if (this.turned?.index !== index) this.turned = { index, value: weights[index] };
-    this.turned.value -= SCROLLED * weights.reduce((most, w) => Math.max(most, Math.abs(w)), 0) * (event.deltaY || event.deltaX);
-    clearTimeout(this.turned.timer);
-    this.turned.timer = setTimeout(() => {
-      const { value } = this.turned;
-      this.turned = null;
-      training.change(index, Number(value.toPrecision(4)));
-    }, SCROLL_REST);
+    this.turned.value += share * weights.reduce((most, w) => Math.max(most, Math.abs(w)), 0);
+    this.value.placeholder = this.turned.value.toPrecision(4);
+  }
+
+  /** Give a weight the prepared value. */
+  settle() {
+    const { turned } = this;
+    this.turned = null;
+    this.value.placeholder = "";
+    if (turned) this.training.change(turned.index, Number(turned.value.toPrecision(4)));
   }
 
   /** Show what holds after a frame. */
@@ -150,6 +166,7 @@ export class Changes {
       field.parentElement.hidden = name === "raw" && !told.rules[rule].corrects;
     }
     for (const { parentElement } of [this.value, this.frozen]) parentElement.hidden = !this.takes(texel);
+    this.numbers.classList.toggle("dragged", this.takes(texel));
     this.frozen.checked = Boolean(at(`f${texel}`) ?? this.key.frozen[texel]);
     this.home.hidden = !line;
     this.undo.disabled = !line;
