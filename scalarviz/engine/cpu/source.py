@@ -35,7 +35,7 @@ from math import cos as _cos, sin as _sin, sqrt as _sqrt
 
 from numpy import {dtype} as _real
 
-from {package}.intrinsics import select as _select
+from {package}.intrinsics import select as _select, widest as _widest
 from {package}.math_{dtype} import all_near as _all_near, cos_near as _cos_near, erf as _erf, erfc as _erfc
 from {package}.math_{dtype} import exp as _exp, float16 as _float16, log as _log, log1p as _log1p
 from {package}.math_{dtype} import sin_near as _sin_near, tanh as _tanh
@@ -102,7 +102,7 @@ def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:
 
 def definition(name: str, lines: list[str]) -> str:
     """Return a function with the arguments of a row kernel."""
-    body = "\n".join(lines)
+    body = "\n".join(["_widest(_n)", *lines])
     return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{indent(body, '    ')}\n"
 
 

@@ -105,6 +105,8 @@ class ThreadChoice:
 
     def took(self, workers: int, seconds: float) -> None:
         """Record the seconds per step with `workers` threads; the median of the last three counts."""
+        if self.most == 1:  # the median would take a tenth of a small step
+            return
         self._seconds[workers].append(seconds)
         known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
         self.workers = min(known, key=lambda workers: known[workers])

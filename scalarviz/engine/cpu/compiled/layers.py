@@ -154,7 +154,7 @@ def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, gr
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
     vector, room = lanes_of(theta), stack_room(theta, PACKED_ROOM)
     packed = to_step == 1 and n_from >= DEPTH
-    group = PACKED_ROOM // (DEPTH * size_of(theta)) if packed else n_to
+    group = PACKED_ROOM // (DEPTH * size_of(theta)) if n_from >= DEPTH else n_to  # whose weights stay in the cache
     for first in range(0, n_from, DEPTH):
         depth, more = min(n_from - first, DEPTH), adding if first == 0 else 1
         for start in range(0, n_to, group):
