@@ -79,7 +79,8 @@ def of_values(given: Any, what: str) -> None:
             f"{what} must be a module or a function of Values, got the class {name}; give an object, {name}()"
         )
     if not callable(given):
-        raise TypeMismatchError(f"{what} must be a module or a function of Values, got {typed(given)}")
+        own = f"; {_OURS[what]}" if what == "loss" else ""
+        raise TypeMismatchError(f"{what} must be a module or a function of Values, got {typed(given)}{own}")
 
 
 def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
