@@ -76,11 +76,13 @@ def joined(*entries: str) -> str:
 
 
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*?[^\n]*?\*/|/\*\*.*?\*/|//[^\n]*)[ \t]*\n", re.MULTILINE | re.DOTALL)
+_REMARKS = re.compile(r"[ \t]+// [^\n\"'`]*$", re.MULTILINE)
+"""Comments behind code; with a quotation mark it could be a text."""
 
 
 def bare(text: str) -> str:
-    """Return a script without comment lines, indentation and empty lines; template strings must not span lines."""
-    return re.sub(r"\n\s*", "\n", _COMMENTS.sub("", text)).strip() + "\n"
+    """Return a script without comments, indentation and empty lines; template strings must not span lines."""
+    return re.sub(r"\n\s*", "\n", _REMARKS.sub("", _COMMENTS.sub("", text))).strip() + "\n"
 
 
 def bare_style(text: str) -> str:
