@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from scalarviz.run.panels import PlaneMap, SampleRows, Table
 from scalarviz.view.ink.listed import checked
 from scalarviz.view.page import recorded
 from scalarviz.view.page.pictures import panel_pictures
+from scalarviz.view.panels.one_step import UNKNOWN
 
 from .players import HOSTILE, opened, painted, scene
 from .test_train import GROWN, stepped, waited, written
@@ -66,6 +68,62 @@ def test_panels_of_each_recorded_step_and_of_computed_ones_are_the_windows(name,
     stepped(page, 15)
     made.run.step(4 + 15)
     assert alike(listed(made, panel), page.evaluate(LIST, panel))
+
+
+@pytest.mark.parametrize(("rate", "weight"), [(0.1, None), (1.2, -1.5), (0.05, -1.5), (1.2, 90.0)])
+def test_the_loss_over_a_weight_and_the_calls_of_a_step_are_the_windows(rate, weight, browse, tmp_path):
+    """Near the minimum, where steps overshoot, after a change by hand, and beyond what the recording showed."""
+    made = scene("neuron")
+    page = opened(browse(reduced_motion="reduce"), written(scene("neuron"), tmp_path), "#frame=99")
+    frames = page.evaluate("scalarviz.run.frames")
+    made.run.step(4)
+    page.evaluate("rate => scalarviz.training.change('lr', rate)", rate)
+    made.run.lr = rate
+    if weight is not None:
+        page.evaluate("weight => scalarviz.training.change(0, weight)", weight)
+        page.wait_for_function(GROWN, arg=frames + 1)
+        made.run.values[0] = weight
+        check_step(made, page)
+    for count in (1, 3):
+        stepped(page, count)
+        made.run.step(count)
+        check_step(made, page)
+
+
+def test_a_weight_that_is_far_outside_has_no_place_on_the_curve(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("neuron"), tmp_path), "#frame=99")
+    page.evaluate("scalarviz.training.change(0, 1e6)")
+    page.wait_for_function(GROWN, arg=6)
+    stepped(page, 1)
+    found = page.evaluate(LIST, "loss over weights")
+    assert not any(r[0] == "rect" and r[3] == 13 for r in found)
+    assert not {"downhill", "overshoots: the loss rises"} & {r[3] for r in found if r[0].endswith("text")}
+
+
+def short_form(text):
+    """What a text of the window says that a page says, too: the way of a step, and whether the loss rises."""
+    return "moved by" if "× slope" in text else re.sub("^(moved by|downhill|overshoots).*", r"\1", text)
+
+
+def check_step(made, page):
+    """Check the two panels of one step against the window's: all that the page draws, and the texts."""
+    (ours, theirs), (calls, their_calls) = (
+        (listed(made, name), page.evaluate(LIST, name)) for name in ("loss over weights", "one step")
+    )
+    for kind, at, value in (("path", 3, 2.0), ("lines", 2, "grid"), ("rect", 3, 13), ("rect", 3, 10)):
+        one, other = ([np.array(r[1] if kind != "rect" else r[1:3]) for r in some if r[0] == kind and r[at] == value]
+                      for some in (ours, theirs))  # fmt: skip
+        assert len(one) == len(other), (kind, value)
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(b, a, atol=0.15)
+    said, their_said = ({short_form(r[3]) for r in some if r[0] in ("text", "next text")} for some in (ours, theirs))
+    assert their_said <= said
+    left_out = ("lowest loss", UNKNOWN, "too small", "it does not move", "slope")  # the last one where there is no room
+    assert all(text.startswith(left_out) for text in said - their_said), said - their_said
+    words = ["".join(r[3] for r in some if r[0] in ("text", "next text")) for some in (calls, their_calls)]
+    if made.run.frame().edited:  # a page knows no loss of a recorded step that was done elsewhere
+        words = [re.sub(r"loss [\d.]*", "loss", said) for said in words]
+    assert words[0] == words[1]
 
 
 def test_a_panel_that_stands_says_so(browse, tmp_path):

@@ -151,7 +151,7 @@ def page_parts(
     if walks is not None:
         texts |= {"opened": dense_text(squeezed(walks[0])), "steps": walks[1]}
     told = lists.as_json() | pool.as_json()
-    follows = {one["name"] for one in seen} <= slots.keys()
+    follows = {one["name"] for one in seen} <= {name for name, slot in slots.items() if not slot.lists}
     return PageParts(head, told, texts, trains, walks is not None, follows, subject, last)
 
 

@@ -233,7 +233,7 @@ def _slot(panel: str, slot: Slot, problem: Problem) -> dict[str, Any]:
         asked = dense_text(encoded(pixels, "WEBP", quality=PHOTO, method=6))
     tables = {name: table.tobytes().hex() for name, table in slot.tables.items()}
     parts = {"ground": ground, "canvas": canvas, "piles": slot.piles}
-    more = {"panel": panel, "inputs": asked, "tables": tables}
+    more = {"panel": panel, "inputs": asked, "tables": tables, "levels": [one._asdict() for one in slot.levels]}
     return {**slot._asdict(), **more, **{name: part and part._asdict() for name, part in parts.items()}}
 
 

@@ -23,7 +23,7 @@ from ...run.source import Moment, Source
 from ..cubes.scale import QUANTITIES, LegendScale
 from ..graph.figure import NodeNumbers
 from ..ink.boxes import ABOUT, COLUMN, LABEL
-from ..ink.sketch import Box, Sketch
+from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme
 from ..ink.widgets import pointer_label
@@ -218,15 +218,25 @@ class Piles(NamedTuple):
     words: str  # behind the number of those read wrongly
 
 
+class Level(NamedTuple):
+    """A plot of losses over a span of a weight."""
+
+    box: Box
+    across: tuple[float, float]
+    up: tuple[float, float]
+    stays: Sequence[Any]  # records of its title and its axes
+
+
 class Slot(NamedTuple):
     """The part of a panel that shows what the network makes of `inputs`, for a page that trains.
 
     The outputs are colours; or one of them has its colour in a table from `low` to `high`, for each theme. Of a curve,
-    the last inputs are those of samples. Texts are numbers of samples: output, output - target, loss.
+    the last inputs are those of samples. Texts are numbers of samples: output, output - target, loss. Losses over a
+    weight are those of all samples together, which have their targets. Numbers are those of the frame.
     """
 
-    kind: Literal["image", "points", "curve", "text", "sprites"]  # of the records of its list
-    number: int  # of the record among those; of texts, minus how many they are: the last ones
+    kind: Literal["image", "points", "curve", "text", "sprites", "losses", "numbers"]  # of the records of its list
+    number: int  # of the record among those; of texts, minus how many they are: the last ones; of losses, the weight's
     inputs: NDArray[Any]  # (N, n_inputs): pixels row by row, or discs; of texts, samples with their targets
     size: tuple[int, int] = (0, 0)  # rows and columns of an image
     output: int = -1  # -1: all are colours
@@ -235,6 +245,11 @@ class Slot(NamedTuple):
     line: Sequence[Sequence[Any]] = ()  # where an output is in the middle of its span: colours and widths, lowest first
     whole: bool = True  # whether all of the panel follows from its inputs, so that a page can paint recorded steps, too
     box: Box = (0.0, 0.0, 0.0, 0.0)  # of a curve, whose heights are the `span`
+    share: float = 1.0  # from the sum of all samples' losses to the loss
+    levels: Sequence[Level] = ()  # of losses over a weight, each twice as wide as the one before
+    # records with bound numbers: what moves along losses; of numbers those after a step, after a change of a weight and
+    # before any step
+    lists: Sequence[Sequence[Any]] = ()
     spots: Sequence[float] = ()  # x and y of the samples with a line to the curve
     canvas: Canvas | None = None
     piles: Piles | None = None  # of sprites, which stand in the column of their largest output
@@ -476,13 +491,15 @@ def words_of(error: BaseException) -> str:
     return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 
 
-def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "") -> None:
+def title_of(
+    sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "", bound: Bound | None = None
+) -> None:  # fmt: skip
     """Draw the line above a panel: bold title, dim note at the right; the note is dropped before the title is cut."""
     x, y, width, _ = box
     shown = cut(title, width, bold=True)
     sketch.text(x, y + 14, shown, LABEL, theme.text1, bold=True)
     if note and measure(shown, LABEL, True) + 12 + measure(note, LABEL) <= width:
-        sketch.text(x + width, y + 14, note, LABEL, theme.text3, anchor="right")
+        sketch.text(x + width, y + 14, note, LABEL, theme.text3, anchor="right", bound=bound)
 
 
 def ring_around(at: Point, radius: float, theme: Theme) -> Sketch:

@@ -6,7 +6,7 @@ Inside an opened step the numbers appear one after another.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
@@ -22,11 +22,25 @@ from ...run.source import Moment, Source
 from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
 from ..ink.boxes import ABOUT, COLUMN, LABEL
-from ..ink.sketch import Box, Cached, Sketch, meet
+from ..ink.listed import Listed
+from ..ink.sketch import STEP, Bound, Box, Cached, Sketch, meet
 from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Colormap, Theme, get_map, hue, mixed
 from ..shown.names import Names, who
-from .drawer import BEFORE, Drawer, OpenedStep, Point, SharedState, Tip, cut, loss_words, sentence, title_of
+from .drawer import (
+    BEFORE,
+    Drawer,
+    Level,
+    OpenedStep,
+    Point,
+    SharedState,
+    Slot,
+    Tip,
+    cut,
+    loss_words,
+    sentence,
+    title_of,
+)
 from .pace import answer_at_once
 
 # ---- The lines of the two trees, and their known gradients.
@@ -344,6 +358,8 @@ def draw_bar(sketch: Sketch, box: Box, colours: Colormap) -> None:
 
 # ---- The four calls of a training step, with their results.
 
+Said = tuple[float, Bound]
+"""A number of a line, and how it is written."""
 CALLS = ("zero_grad()", "forward()", "backward()", "step()")
 _OF_PHASE = (0, 1, 1, 2, 2, 3)
 """The call of each phase of an opened step."""
@@ -360,16 +376,27 @@ class LoopDrawer(Drawer[TrainingLoop]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Return the calls of the last step."""
-        frame, own = self.shared.words_frame or moment.frame, np.array(self.panel.weights)
+        return [self._after(self.shared.words_frame or moment.frame, box)]
+
+    def _after(self, frame: Frame, box: Box) -> Sketch:
+        own = np.array(self.panel.weights)
         if own.max() >= len(frame.values):
-            return [sentence(box, self.shared.theme, f"one step: this network has {len(frame.values)} weights")]
+            return sentence(box, self.shared.theme, f"one step: this network has {len(frame.values)} weights")
         if frame.step == 0 or not frame.computed[own].all():
-            return [self._lines(box, "no step yet", "waits", [""] * 4)]
-        before = [short(x) for x in (frame.values - frame.update)[own].tolist()]  # forward() had those
-        said = self._call_results(frame, f" at {self._words('', before)}")
-        if frame.edited:
-            return [self._lines(box, BEFORE, "before", [*said[:3], ""])]
-        return [self._lines(box, f"all four happened in step {frame.step:,}", "done", said)]
+            return self._lines(box, "no step yet", "waits", [()] * 4)
+        if frame.edited:  # the weights before the step are not known any more
+            return self._lines(box, BEFORE, "before", [*self._call_results(frame)[:3], ()])
+        said = self._call_results(frame, " at ")  # forward() had the weights before the step
+        words = "all four happened in step "
+        return self._lines(box, f"{words}{frame.step:,}", "done", said, Bound(STEP, form="count", before=words))
+
+    def slot(self) -> Slot | None:
+        frame, box = self.shared.words_frame, self.box
+        if frame is None or box is None or frame.step == 0 or max(self.panel.weights) >= len(frame.values):
+            return None
+        frames = [replace(frame, edited=False), replace(frame, edited=True), replace(frame, step=0)]
+        listed = Listed(self.shared.theme, bound=True)
+        return Slot("numbers", 0, np.zeros((1, 1)), lists=[listed.records([self._after(one, box)]) for one in frames])
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """Return the calls, with the current one highlighted."""
@@ -378,29 +405,45 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return ()
         now = _OF_PHASE[inner.phase]
         there = (True, frame.loss == frame.loss, frame.computed[own].all(), inner.moved[own].all())
-        said = [line * (k <= now and bool(there[k])) for k, line in enumerate(self._call_results(frame))]
+        said = [line if k <= now and bool(there[k]) else () for k, line in enumerate(self._call_results(frame))]
         states = ["done"] * now + ["now"] + ["waits"] * (3 - now)
         return [self._lines(box, inner.added_words or f"in step {frame.step:,}", states, said)]
 
-    def _call_results(self, frame: Frame, at: str = "") -> list[str]:
-        """Return the result of each of the four calls in words."""
-        grads, values = ([short(x) for x in of[np.array(self.panel.weights)].tolist()] for of in
-                         (frame.gradient, frame.values))  # fmt: skip
-        zeros = ["0"] * len(grads)
-        return [self._words(".grad", zeros), f"loss {loss_text(frame.loss)}{at}", self._words(".grad", grads),
-                self._words("", values)]  # fmt: skip
+    def _call_results(self, frame: Frame, at: str = "") -> list[list[Said]]:
+        """Return the result of each of the four calls in numbers and words; after `at`, the weights before the step."""
+        own = self.panel.weights
+        grads, values = frame.gradient, frame.values
+        zeros = [(0.0, Bound("=", form="decades", before=words)) for words in self._words(".grad")]
+        loss = [(frame.loss, Bound("step loss", form="loss", before="loss "))]
 
-    def _words(self, of: str, numbers: Sequence[str]) -> str:
-        """Return ``w.grad = 0.5``; for several weights the shorter ``grad w 0.5, b 0.1``."""
+        def said(name: str, numbers: NDArray[np.floating], of: str = "", at: str = "") -> list[Said]:
+            heads = self._words(of)
+            return [
+                (float(numbers[k]), Bound(name, k, "decades", before=at * (k == own[0]) + words))
+                for k, words in zip(own, heads, strict=True)
+            ]
+
+        before = said("weight before", values - frame.update, at=at) if at else []
+        return [zeros, [*loss, *before], said("gradient", grads, ".grad"), said("weight", values)]
+
+    def _words(self, of: str) -> list[str]:
+        """Return the words before each number: of ``w.grad = 0.5``; or shorter, of ``grad w 0.5, b 0.1``."""
         names = self.panel.names
         if len(names) == 1 or not of:
-            return ", ".join(f"{name}{of} = {number}" for name, number in zip(names, numbers, strict=True))
-        return "grad " + ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
+            return [f"{', ' * (k > 0)}{name}{of} = " for k, name in enumerate(names)]
+        return [f"{', ' if k else 'grad '}{name} " for k, name in enumerate(names)]
 
-    def _lines(self, box: Box, note: str, states: str | Sequence[str], said: Sequence[str]) -> Sketch:
-        """Draw the four calls with their states (done, now, waits, before a change by hand) and results."""
+    def _lines(
+        self, box: Box, note: str, states: str | Sequence[str], said: Sequence[Sequence[Said]],
+        bound: Bound | None = None,
+    ) -> Sketch:  # fmt: skip
+        """Draw the four calls with their states (done, now, waits, before a change by hand) and results.
+
+        One state for all: between two steps, whose numbers a page fills in; `bound` is that of the note.
+        """
         sketch, theme, (x, y, width, _) = Sketch(), self.shared.theme, box
-        title_of(sketch, box, theme, "one step", note)
+        title_of(sketch, box, theme, "one step", note, bound)
+        between = isinstance(states, str)
         states = [states] * 4 if isinstance(states, str) else states
         for row, (name, state, line) in enumerate(zip(CALLS, states, said, strict=True)):
             middle = y + _TOP + _CALL * row + _CALL / 2
@@ -413,7 +456,13 @@ class LoopDrawer(Drawer[TrainingLoop]):
             ink = theme.text1 if there else theme.text3
             sketch.text(x + 22, middle + 4.5, name, LABEL, ink, bold=now)
             ink = theme.text3 if state == "before" else theme.pulse if row == 2 else theme.text2
-            sketch.text(x + _WORDS, middle + 4.5, cut(line, width - _WORDS - 6), LABEL, ink)
+            parts = [own.text(number) for number, own in line]
+            left, text = x + _WORDS, "".join(parts)
+            if not between or measure(text, LABEL) > width - _WORDS - 6:
+                sketch.text(left, middle + 4.5, cut(text, width - _WORDS - 6), LABEL, ink)
+                continue
+            for k, (part, (_, own)) in enumerate(zip(parts, line, strict=True)):
+                left = sketch.text(left, middle + 4.5, part, LABEL, ink, bound=own, gap=0.0 if k else None)
         return sketch
 
 
@@ -425,12 +474,13 @@ At = Callable[[Floats], Floats]
 """Maps places (N, n) of the weights to losses (N,), or to points of the picture (N, 2)."""
 ROLL = 0.3
 """Seconds that the ball rolls to its new place; less if frames are closer together."""
-UNKNOWN = "slope unknown before backward()"
+UNKNOWN, RISES = "slope unknown before backward()", "overshoots: the loss rises"
 SIDE, _POINTS = 33, 129  # points of the loss: along each of two weights, along one
 LEVELS = 10
 _LEFT, _TITLE, _LINE, _WIDE_FROM = 40.0, 21.0, 18.0, 480.0
 _TANGENT = 0.22  # share of the width to either side
 _BALL = 6.5
+_SAMPLES, _LEVELS_OF_A_PAGE = 256, 9  # most samples of a curve that a page computes; of spans, each twice as wide
 Words = tuple[tuple[str, str, bool], ...]
 """Lines, their colours, and whether they are bold."""
 
@@ -447,6 +497,7 @@ class LossOverDrawer(Drawer[LossOver]):
     def __init__(self, panel: LossOver, shared: SharedState) -> None:
         super().__init__(panel, shared)
         self._losses = Cached[Floats]()
+        self._standing: tuple[Box, Standing] | None = None  # of the last curve
         self._trail = Trail()
         self._rolls: tuple[Floats, Floats] | None = None  # from, to
         self._since, self._apart = ROLL, ROLL
@@ -469,8 +520,7 @@ class LossOverDrawer(Drawer[LossOver]):
         self._trail.add(frame.step, at.place)
         if seconds is None and self._trail.begins > source.span[0]:  # a still: it has not seen the earlier frames
             self._ask_past(source)
-        note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
-        sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
+        sketch = self._picture(box, at, self._rolling(at.place.here, seconds), _counted(at))
         said = self.shared.words_frame or frame  # of the step in the HUD
         self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
@@ -491,6 +541,46 @@ class LossOverDrawer(Drawer[LossOver]):
         if inner.phase < 3 or place.gradient is not None:
             self._write(sketch, box, at)
         return [sketch]
+
+    def slot(self) -> Slot | None:
+        """Return the curve of one weight over its span, and over doubled ones, with what moves along it."""
+        if self._standing is None or self.box is None:
+            return None
+        (plot, at), box, theme, (name,), (index,) = (
+            self._standing, self.box, self.shared.theme, self.panel.names, self.panel.weights
+        )  # fmt: skip
+        inputs, targets = (np.reshape(part, (len(part), -1)) for part in at.data)
+        share = _share(at, self.panel.spans[0]) if len(inputs) <= _SAMPLES else None
+        if share is None:
+            return None
+        listed, moves, levels = Listed(theme, bound=True), Sketch(), list[Level]()
+        for times in range(_LEVELS_OF_A_PAGE):
+            if (laid := self._axes(plot, at, doubled(self.panel.spans[0], times))) is None:
+                break
+            axes, stays = laid[0], Sketch()
+            title_of(stays, box, theme, self._title, _counted(at))
+            axes.rule(stays, theme)
+            axes.foot(stays, theme, name)
+            ends = (axes.across.low, axes.across.high), (axes.up.low, axes.up.high)
+            levels.append(Level(axes.box, *ends, listed.records([stays])))
+        for ink, width in ((theme.text2, 2.0), (hue(theme, "+1"), 2.0), (theme.flow, 1.4)):
+            moves.polyline(np.eye(2), ink, width)
+        _dots(moves, theme, np.zeros((1, 2)))
+        _begun(moves, theme, np.zeros(2))
+        self._ball(moves, (0.0, 0.0))
+        left, down = box[0], box[1] + box[3] - _foot(box) + 16
+        for number, form, words, ink, place in (
+            ("weight", "decades", f"{name} = ", theme.text1, (0.0, 0.0)),
+            ("gradient", "tick", "slope ", hue(theme, "+1"), (0.0, 0.0)),
+            ("update", "tick", "moved by ", theme.text2, (left, down)),
+        ):
+            bound = Bound(number, index, form, before=words)
+            moves.number(*place, 1.0, bound, LABEL, ink, bold=number != "update", anchor="left")
+        one = _foot(box) < 2 * _LINE  # line below the picture
+        for words, ink, bold in (("downhill", theme.text1, False), (RISES, theme.weight[0], True)):
+            moves.text(left, down + _LINE * (not one), words, LABEL, ink, bold=bold, gap=16.0 if one else None)
+        data = np.column_stack([inputs, targets])
+        return Slot("losses", index, data, share=share, lists=[listed.records([moves])], levels=levels, whole=False)
 
     def _ask_past(self, source: Source) -> None:
         """Add the earlier places of the weights, if the source answers at once."""
@@ -516,11 +606,18 @@ class LossOverDrawer(Drawer[LossOver]):
 
     # ---- the picture
 
+    @property
+    def _title(self) -> str:
+        return f"{self.panel.title} over {' and '.join(self.panel.names)}"
+
+    def _ball(self, sketch: Sketch, at: Point) -> None:
+        sketch.disc(*at, _BALL, self.shared.theme.text1, stroke=self.shared.theme.background, border=1.5)
+
     def _picture(self, box: Box, at: Standing, ball: Floats, note: str) -> Sketch:
         """Return the loss over the weights, the trail, the gradient or the step along it, and the ball."""
         sketch, theme, (x, y, width, height) = Sketch(), self.shared.theme, box
         place = at.place
-        title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
+        title_of(sketch, box, theme, self._title, note)
         near = [place.here] if place.before is None else [place.here, place.before]
         spans = [grown(span, [one[k] for one in near]) for k, span in enumerate(self.panel.spans)]
         plot = (x, y + _TITLE, width, height - _TITLE - _foot(box))
@@ -528,7 +625,7 @@ class LossOverDrawer(Drawer[LossOver]):
         stands = (self._curve if len(spans) == 1 else self._valley)(sketch, plot, at, spans, trail)
         if stands is not None and np.isfinite(ball).all() and np.isfinite(stood := stands(ball[None])[0]).all():
             x, y = stood.tolist()
-            sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
+            self._ball(sketch, (x, y))
             if len(spans) == 1:
                 said = f"{self.panel.names[0]} = {short(float(place.here[0]))}"
                 sketch.text(_name_box((x, y), plot, said)[0], y - 10, said, LABEL, theme.text1, bold=True)
@@ -541,24 +638,31 @@ class LossOverDrawer(Drawer[LossOver]):
         key = (others.tobytes(), places.tobytes(), *(part.tobytes() for part in at.data))
         return self._losses.get(key, lambda: at.losses(places))
 
+    def _axes(self, box: Box, at: Standing, span: Span) -> tuple[Axes, Floats, Floats] | None:
+        """Return the axes in a box with the losses over a span of the weight; None if they are infinite."""
+        places = np.linspace(*span, _POINTS)
+        found = self._losses_at(at, places[:, None])
+        shown, (low, high) = np.isfinite(found), span
+        if shown.sum() < 2:
+            return None
+        most = max(2, min(5, int(box[3] // 26)))
+        up = scale_of(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=most, linear=True)
+        ticks = scale_of(np.array(span), most=7, linear=True).ticks
+        left = gutter(map(tick_text, up.ticks), _LEFT)
+        across = Scale(low, high, tuple(tick for tick in ticks if low <= tick <= high))
+        return Axes((box[0] + left, box[1] + 8, box[2] - left, box[3] - 28), across, up), places, found
+
     def _curve(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At | None:
         """Draw the loss over one weight: a curve, the tangent at the gradient's place, and the step from there.
 
         Return a function that maps places to the picture, as `_valley` does.
         """
-        theme, places = self.shared.theme, np.linspace(*spans[0], _POINTS)
-        found = self._losses_at(at, places[:, None])
-        shown = np.isfinite(found)
-        if shown.sum() < 2:
+        theme, self._standing = self.shared.theme, (box, at)
+        if (laid := self._axes(box, at, spans[0])) is None:
             sketch.text(box[0], box[1] + 30, "the loss is infinite here", LABEL, theme.text2)
             return None
-        most = max(2, min(5, int(box[3] // 26)))
-        up = scale_of(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=most, linear=True)
-        low, high = spans[0]
-        ticks = scale_of(np.array(spans[0]), most=7, linear=True).ticks
-        left = gutter(map(tick_text, up.ticks), _LEFT)
-        across = Scale(low, high, tuple(tick for tick in ticks if low <= tick <= high))
-        axes = Axes((box[0] + left, box[1] + 8, box[2] - left, box[3] - 28), across, up)
+        axes, places, found = laid
+        shown, (low, high) = np.isfinite(found), spans[0]
         axes.rule(sketch, theme)
         axes.foot(sketch, theme, self.panel.names[0])
         sketch.polyline(axes.points(places[shown], found[shown], within=True), theme.text2, 2.0)
@@ -628,6 +732,19 @@ class LossOverDrawer(Drawer[LossOver]):
             left, down = (x, base + _LINE * row) if _foot(box) > 2 * _LINE else (right, base)
             sketch.text(left, down, cut(line, width, bold=bold), LABEL, ink, bold=bold)
             right += measure(line, LABEL, bold) + 16
+
+
+def _counted(at: Standing) -> str:
+    return f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
+
+
+def _share(at: Standing, span: Span) -> float | None:
+    """Return the factor from the sum of all samples' losses to the loss; None if there is no such factor."""
+    places = np.linspace(*span, 3)[:, None]
+    each = [replace(at, data=(at.data[0][k : k + 1], at.data[1][k : k + 1])) for k in range(len(at.data[0]))]
+    with np.errstate(all="ignore"):
+        shares = at.losses(places) / sum(one.losses(places) for one in each)
+    return float(shares[0]) if np.allclose(shares, shares[0], rtol=1e-5, atol=0) else None
 
 
 def _foot(box: Box) -> float:
@@ -773,6 +890,12 @@ class Standing:
         return found
 
 
+def doubled(span: Span, times: int) -> Span:
+    """Return `span`, doubled so often about its middle."""
+    middle, half = (span[0] + span[1]) / 2, (span[1] - span[0]) / 2
+    return middle - half * 2.0**times, middle + half * 2.0**times
+
+
 def grown(span: Span, places: ArrayLike) -> Span:
     """Return `span`, doubled about its middle until all finite places are well inside."""
     middle, half = (span[0] + span[1]) / 2, (span[1] - span[0]) / 2
@@ -780,7 +903,7 @@ def grown(span: Span, places: ArrayLike) -> Span:
     found = found[np.isfinite(found)]
     far = float(np.abs(found - middle).max(initial=0.0)) / INNER
     times = 0 if far <= half else min(int(np.ceil(np.log2(far / half))), _DOUBLINGS)
-    return middle - half * 2.0**times, middle + half * 2.0**times
+    return doubled(span, times)
 
 
 def steepness(losses_at: At, place: WeightPlace) -> tuple[float, float, float]:
@@ -817,7 +940,7 @@ def verdict(place: WeightPlace, names: Sequence[str], told: tuple[float, float, 
         return first, "too small to change the loss" if step.any() else "it does not move", False
     if end > start:
         since = f" above lr {rate_text(float(f'{limit:.2g}'))}" if np.isfinite(limit) else ""
-        return first, f"overshoots: the loss rises{since}", True
+        return first, f"{RISES}{since}", True
     if np.isfinite(limit) and place.lr > limit / 2 * 1.001:
         return first, "downhill, past the minimum", False
     return first, "downhill", False

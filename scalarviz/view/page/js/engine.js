@@ -15,10 +15,11 @@ export async function readTraining(told) {
   const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
   const { settings, probe, view, trial, laws, whole, rules } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
-  const slots = await Promise.all(told.slots.map(async ({ kind, inputs, output }) => {
-    if (typeof inputs === "string") return { kind, output, inputs: await coloursOf(inputs), length: told.inputs };
-    const flat = await unpackArray(inputs, Float64Array), length = kind === "text" ? given : told.inputs, each = flat.length / length; // one input after the other
-    return { kind, output, inputs: flat.map((_, k) => flat[(k % length) * each + Math.floor(k / length)]), length };
+  const slots = await Promise.all(told.slots.map(async ({ inputs, kind, output, number, levels, share }) => {
+    const asked = { kind, output, number, share, spans: levels.map(({ across }) => across) };
+    if (typeof inputs === "string") return { ...asked, inputs: await coloursOf(inputs), length: told.inputs };
+    const flat = await unpackArray(inputs, Float64Array), length = ["text", "losses"].includes(kind) ? given : told.inputs, each = flat.length / length; // one input after the other
+    return { ...asked, inputs: flat.map((_, k) => flat[(k % length) * each + Math.floor(k / length)]), length };
   }));
   return {
     settings, keys, laws, rules, data, columns: told.columns.map(column => Real.from(column)), shares: told.shares && Float64Array.from(told.shares),

@@ -4,6 +4,7 @@
 // of other activations).
 
 const COLOUR = 3; // numbers of a colour
+const PLACES = 129, INNER = 0.92; // of a weight, whose losses are a curve; the share of its span where it may be
 
 /** A run that the page trains. */
 class PageTraining {
@@ -157,6 +158,28 @@ class PageTraining {
     return this.painted(view, wanted);
   }
 
+  /** The loss of a panel's samples where one weight has other values, and before them the number of their span. */
+  lossesOver(view, { number, inputs, length, spans, share }) {
+    const { seen, rows, sample, before } = this, here = seen[number], room = new Float64Array(sample.length);
+    const inside = ([low, high]) => [here, before[number]].every(w => Math.abs(w - (low + high) / 2) <= (INNER * (high - low)) / 2);
+    const level = Math.max(spans.findIndex(inside), 0), [low, high] = spans[level];
+    const found = Float64Array.from({ length: PLACES }, (_, place) => {
+      let sum = 0;
+      seen[number] = low + ((high - low) * place) / (PLACES - 1);
+      view.derive(seen);
+      for (let at = 0; at < inputs.length; at += length) {
+        room.set(inputs.subarray(at, at + length));
+        view.features(room, 0);
+        view.look(seen, room, 0, rows);
+        sum += rows.at(-1);
+      }
+      return share * sum;
+    });
+    seen[number] = here;
+    view.derive(seen);
+    return [level, ...found];
+  }
+
   /**
    * What the network makes of the samples that panels show: colours as bytes (NaN is black, one number is grey), one
    * output, or which one is the largest; of samples with targets: output, output - target, loss.
@@ -174,6 +197,8 @@ class PageTraining {
     };
     return slots.map(({ kind, inputs, output, length }, k) => {
       if (wanted && !wanted[k]) return null;
+      if (kind === "numbers") return []; // of the frame
+      if (kind === "losses") return this.lossesOver(view, slots[k]);
       const [Real, each, write] = forms[kind] ?? forms[output < 0 ? "colours" : "output"], made = new Real((each * inputs.length) / length);
       for (let at = 0, to = 0; at < inputs.length; at += length, to += each) {
         room.set(inputs.subarray(at, at + length));
