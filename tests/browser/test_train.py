@@ -157,6 +157,19 @@ def test_a_weight_gets_another_value_and_training_goes_on_from_it(browse, tmp_pa
     assert far(found["weight"][:12], made.run.values) < 1e-5
 
 
+@pytest.mark.parametrize("first", ["seed=7", "equal=0.5"])
+def test_an_address_names_a_beginning_before_any_step_and_the_recorded_step_that_is_shown(first, browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("rgb", steps=0), tmp_path), f"#train=0&{first}")
+    page.wait_for_function("() => scalarviz.run.steps[scalarviz.frame] === 0 && scalarviz.run.line && !scalarviz.late")
+    name, value = first.split("=")
+    page.evaluate(f"scalarviz.training.restart({{ {name}: {value} }})")
+    page.wait_for_function(f"() => location.hash === '#train=0&{first}'")
+    page.evaluate("() => { scalarviz.training.home(); location.hash = '#step=2&az=30'; }")
+    page.wait_for_function("() => scalarviz.run.steps[scalarviz.frame] === 2")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("location.hash") == "#step=3&az=30"
+
+
 def test_a_drag_over_the_number_in_the_card_changes_the_weight_when_it_ends(browse, tmp_path):
     made = scene("rgb")
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")

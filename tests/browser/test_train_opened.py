@@ -128,6 +128,20 @@ def check_texts(subject, walk, found):
         assert set(texts) <= words, (at, set(texts) - words)
 
 
+def test_keys_in_a_hurry_back_from_a_frame_and_of_another_quantity(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path, steps_inside=[3]), "#step=5")
+    page.evaluate("for (let k = 0; k < 3; k++) scalarviz.next()")  # the first one opens, which takes a moment
+    page.wait_for_function("() => scalarviz.walk && scalarviz.at === 3")
+    assert page.evaluate("scalarviz.walk.told.step") == 6
+    page.keyboard.press("u")
+    assert said(page, "remark") == "the cubes of an opened step show what it is about"
+    page.keyboard.press("Escape")
+    assert page.evaluate("[scalarviz.frame, scalarviz.quantity]") == [2, "weight"]
+    page.keyboard.press(",")
+    page.wait_for_function("() => scalarviz.walk && scalarviz.at === scalarviz.walk.count")
+    assert page.evaluate("scalarviz.walk.told.step") == 5
+
+
 def test_it_opens_while_the_page_trains(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path, steps_inside=[6]), "#frame=99")
     page.keyboard.press("Space")

@@ -36,6 +36,15 @@ export class Address {
     putAddress(lost ? "#" : text);
   }
 
+  /** Let an address that names a recorded step name the one that is shown. */
+  keep() {
+    const { line, page: { run, frame } } = this.training, wanted = new URLSearchParams(window.location.hash.slice(1));
+    if (line || !wanted.has("step") || Number(wanted.get("step")) === run.steps[frame]) return;
+    for (const name of ["layers", "micro", "whole"]) wanted.delete(name);
+    wanted.set("step", run.steps[frame]);
+    putAddress(`#${wanted}`);
+  }
+
   /** Do again what an address says, or begin to train (`#train`); false: it says nothing of training. */
   follow(wanted) {
     const { training, training: { told } } = this;
@@ -45,10 +54,11 @@ export class Address {
       if (!training.running) training.toggle();
       return true;
     }
-    if (!Number.isSafeInteger(until) || until < 1) return false;
     const whole = name => (/^\d{1,15}$/.test(wanted.get(name) ?? "") ? Number(wanted.get(name)) : null);
     const equal = Number(wanted.get("equal") || NaN), seed = told.laws.length ? whole("seed") : null;
-    this.repeating = this.repeat(Math.min(until, MOST_REPEATED), whole("from"), seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
+    const first = seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null;
+    if (!wanted.has("train") || !Number.isSafeInteger(until) || until < (first ? 0 : 1)) return false;
+    this.repeating = this.repeat(Math.min(until, MOST_REPEATED), whole("from"), first, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
     return true;
   }
 

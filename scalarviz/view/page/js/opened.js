@@ -22,7 +22,7 @@ function nearestOf(numbers, wanted) {
 export class OpenedPage extends Page {
   constructor(run) {
     super(run);
-    Object.assign(this, { walks: run.walks, walk: null, made: [], at: 0, alone: true, timer: 0 });
+    Object.assign(this, { walks: run.walks, walk: null, made: [], opening: null, at: 0, alone: true, timer: 0 });
   }
 
   make() {
@@ -83,26 +83,41 @@ export class OpenedPage extends Page {
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
+  /** Whether the page computes the opened steps that it does not store. */
+  get computes() {
+    return Boolean(this.training && this.walks.models.length);
+  }
+
   /** Open the step after the frame that is shown, or the nearest stored step where this page cannot. */
   openStep() {
-    const computes = this.training && !this.held.includes(this.frame) && this.walks.models.length;
-    return computes ? this.compute() : this.enter(nearestOf(this.held, this.frame), false);
+    if (!this.computes || this.held.includes(this.frame)) return this.enter(nearestOf(this.held, this.frame), false);
+    return this.opening ??= this.compute().finally(() => (this.opening = null));
   }
 
   /** Show the next micro-step; the first call opens the step, after the last comes the next frame. */
   next() {
     this.stop();
+    if (this.opening) return this.opening.then(() => this.walk && this.next()); // it takes a moment
     if (!this.walk) return this.openStep();
     if (this.at < this.walk.count) return this.reach(this.at + 1);
     return this.go(this.frame + 1);
   }
 
-  /** Show the previous micro-step; at the first, the end of the opened step before. */
-  previous() {
+  /** Show the previous micro-step; at the first, the end of the step before, or of the stored one before. */
+  async previous() {
     this.stop();
     if (this.walk && this.at > 1) return this.reach(this.at - 1);
-    const earlier = this.held.filter(frame => frame < this.frame);
-    return earlier.length ? this.enter(earlier.at(-1), true) : this.tell("no opened step is stored before this one");
+    const earlier = this.held.filter(frame => frame < this.frame), before = this.computes && !this.opening ? this.frame - 1 : earlier.at(-1) ?? -1;
+    if (before < 0) return this.tell("no opened step is stored before this one");
+    if (this.held.includes(before)) return this.enter(before, true);
+    this.go(before);
+    await this.openStep();
+    return this.walk && this.reach(this.walk.count);
+  }
+
+  show(quantity) {
+    if (this.walk) this.tell("the cubes of an opened step show what it is about");
+    else super.show(quantity);
   }
 
   tell(words) {
@@ -135,7 +150,8 @@ export class OpenedPage extends Page {
     this.lay();
     this.reach(this.at);
     const steps = this.held.map(one => countText(this.run.steps[one] + 1)).join(", ");
-    return this.tell(from !== frame && !atEnd ? `of this recording the steps ${steps} are stored` : "");
+    const why = this.training && !this.computes ? "this page opens no other steps of a network of this kind or size; " : "";
+    return this.tell(from !== frame && !atEnd ? `${why}of this recording the steps ${steps} are stored` : "");
   }
 
   layoutIn(shape) {

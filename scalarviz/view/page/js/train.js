@@ -273,7 +273,7 @@ export class TrainOn {
     this.write();
     if (!this.running) this.address.tell(); // it came after a pause
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
-      const why = run.lr.at(-1) === 0 ? "lr is 0" : "its gradients are too small. Undo, and take another lr";
+      const why = run.lr.at(-1) === 0 ? "lr is 0" : "its gradients are almost 0, as at a minimum, or where units are dead";
       const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: ${why}`;
       part("about").textContent = this.address.repeated || line.risen || still || page.origin;
       return;
@@ -313,6 +313,7 @@ export class TrainOn {
     this.button.disabled = !possible;
     page.controls.playing(running || page.playing);
     this.changes.write(line, page.frame);
+    if (!running && !page.playing && !page.walk) this.address.keep();
     const there = `${page.run.steps[page.frame]} of ${line?.number ?? ""}`;
     if (this.there !== there && !this.address.repeated && !page.walk) part("about").textContent = page.origin; // what was said was of another moment
     this.there = there;
