@@ -111,7 +111,10 @@ def held_data(record: recorded.Recorded) -> str:
 
 
 class RunRecording(Closing):
-    """The recording of one run, if any; a context manager. No signal interrupts its closing."""
+    """The recording of one run, if any; a context manager.
+
+    No signal interrupts its closing. The second one leaves out a page, which takes longer; an old one stays.
+    """
 
     def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: StopSignals) -> None:
         self._name, self._weights, self._recording = name, weights, recording
@@ -136,11 +139,15 @@ class RunRecording(Closing):
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 with closing(recording.read()) as record:
                     say(f"wrote {self._options.recording}{thinned}{held_data(record)}")
-            if self._options.html:
-                with closing(recording.read()) as record:
-                    count = len(record)
-                self._failed |= not write_page(recording, self._options, self._name, self._weights, count)
+        if not self._options.html:
+            return
+        try:
+            with closing(recording.read()) as record:
+                count = len(record)
+            self._failed |= not write_page(recording, self._options, self._name, self._weights, count)
+        except KeyboardInterrupt:
+            fail(f"{self._options.html} was not written: {self._stop.word} again")
 
     def code(self, code: int) -> int:
-        """Return the exit code of the run, or 2 if its recording is incomplete."""
-        return 2 if self._failed else code
+        """Return the exit code of the run, or 2 if its recording is incomplete, or that of a signal since."""
+        return 2 if self._failed else code or self._stop.code

@@ -412,23 +412,85 @@ def test_shift_and_the_wheel_change_the_weight_under_the_pointer(browse, tmp_pat
     assert page.evaluate("scalarviz.run.computed") == 1
 
 
-@pytest.mark.parametrize("frame", [99, 3])
-def test_a_schedule_goes_on(frame, browse, tmp_path):
-    """From the last frame and from an earlier one: the rates of the steps to come are those of the run's schedule."""
+def two_layers(**how):
     net = nn.MLP(2, [3], 1)
     data = np.eye(4)[:, :2], np.eye(4)[:, :1]
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data)
-    made = sv.Scene("two layers", run)
+    return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, **how)
+
+
+@pytest.mark.parametrize(("frame", "alone"), [(99, False), (3, False), (99, True)])
+def test_a_schedule_goes_on(frame, alone, browse, tmp_path):
+    """From the last frame and from an earlier one, of a run alone too: the coming rates are those of its schedule."""
+    run = two_layers()
     optim.lr_scheduler.CosineAnnealingLR(run.optimizer, 40)
-    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=8), f"#frame={frame}")
+    with sv.Recording(
+        run if alone else sv.Scene("two layers", run), gradients=True, updates=True, activations=True
+    ) as record:
+        run.step(8)
+        record.save_html(tmp_path / "page.html")
+    page = opened(browse(reduced_motion="reduce"), tmp_path / "page.html", f"#frame={frame}")
     page.evaluate("count => void scalarviz.training.one(count)", 30 if frame == 99 else 35)
     page.wait_for_function("() => scalarviz.run.computed")
     found = page.evaluate(LAST)
-    made.run.step(30)
+    run.step(30)
     assert found["step"] == run.steps == 38
     assert far(found["weight"][: len(run.values)], run.values) < 1e-5
     assert page.evaluate("scalarviz.run.lr.at(-1)") == pytest.approx(run.optimizer.lr)
     assert page.locator("#speed input").input_value() == str(page.evaluate("scalarviz.run.lr.at(-1)"))
+
+
+@pytest.mark.parametrize("why", ["ReduceLROnPlateau follows the loss", "a recording does not hold"])
+def test_a_rate_whose_schedule_the_page_does_not_know_stays_and_the_page_says_so(why, browse, tmp_path):
+    run, path = two_layers(), tmp_path / "page.html"
+    follows = "follows" in why
+    if follows:
+        optim.lr_scheduler.ReduceLROnPlateau(run.optimizer)
+    else:
+        optim.lr_scheduler.ExponentialLR(run.optimizer, 0.9)
+    with sv.Recording(run, gradients=True, updates=True, activations=True, path=tmp_path / "run.svz") as record:
+        run.step(3)
+        if follows:
+            with pytest.warns(RuntimeWarning, match=why):
+                record.save_html(path)
+    if not follows:
+        with pytest.warns(RuntimeWarning, match=why):
+            sv.load_recording(tmp_path / "run.svz").save_html(path)
+    page = opened(browse(reduced_motion="reduce"), path, "#frame=99")
+    assert why in said(page, "about")
+    before = page.evaluate("scalarviz.run.lr.at(-1)")
+    page.evaluate("void scalarviz.training.one(20)")
+    page.wait_for_function("() => scalarviz.run.computed")
+    assert page.evaluate("scalarviz.run.lr.at(-1)") == pytest.approx(before * (1.0 if follows else 0.9))
+
+
+@pytest.mark.parametrize("frame", [99, 3])
+def test_float64_goes_on_from_the_runs_own_numbers(frame, browse, tmp_path):
+    """The page's tables have float32; from an earlier frame, it repeats the steps from the state that it keeps."""
+    run = two_layers(dtype="float64")
+    page = opened(
+        browse(reduced_motion="reduce"), written(sv.Scene("exact", run), tmp_path, steps=8), f"#frame={frame}"
+    )
+    page.evaluate("count => void scalarviz.training.one(count)", 100 if frame == 99 else 105)
+    page.wait_for_function("() => scalarviz.run.computed")
+    run.step(100)
+    assert page.evaluate(LAST)["loss"] == pytest.approx(run.frame().display_loss, rel=1e-11)
+
+
+def test_a_line_counts_its_own_frames_and_begins_anew_while_training_goes_on(browse, tmp_path):
+    page = opened(browse(reduced_motion="reduce"), written(scene("xor", steps=0), tmp_path), "#frame=99")
+    stepped(page, 3)
+    rated(page, 0.2)
+    shared = """() => { const { recording, line, page: { run, frame } } = scalarviz.training;
+        return Line.from(recording, run, frame, line).did.some(one => line.did.includes(one)); }"""
+    assert page.evaluate("scalarviz.training.line.did.length") == 1
+    assert not page.evaluate(shared)
+    for seed in (5, 6, 7):
+        page.get_by_role("button", name="train on").click()
+        page.wait_for_function("() => scalarviz.training.waiting")
+        page.evaluate("seed => void scalarviz.training.restart({ seed })", seed)
+        page.wait_for_function(
+            "seed => scalarviz.training.line?.first?.seed === seed && !scalarviz.training.running", arg=seed
+        )
 
 
 @pytest.mark.parametrize("name", ["xor", "playground", "digits", "uinn"])

@@ -251,6 +251,8 @@ def test_a_press_on_the_map_adds_a_sample_as_the_runs_own_edit_does(name, option
             assert f"of all {count + k + 1} samples" in painted(page)
         same(page, made, 20)
     assert page.get_by_label("batch").input_value() == str(made.run.batch_size)
+    page.keyboard.press("Escape")
+    assert not page.locator("#changes span button[aria-pressed=true]").count()
     hash = page.evaluate("location.hash")
     page.get_by_role("button", name="undo").click()
     assert page.evaluate(DISCS, page.evaluate("scalarviz.frame")) == before

@@ -29,6 +29,7 @@ from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.steps import leading, training_at
 from ...tape import Plan, Tape, lower
 from ..ink.listed import encoded
+from ..ink.text import rate_text
 from ..panels.drawer import Slot, noun
 from ..shown.subject import Subject
 from .choices import activations, optimisers
@@ -69,12 +70,12 @@ class Trains(NamedTuple):
 
 def trains_of(
     source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot],
-    scene: Scene | None, limit: int,
+    recorded: object, limit: int,
 ) -> Trains:  # fmt: skip
     """Return what a browser needs to go on from any of the `frames`; it paints the `slots` of panels.
 
-    The recorded `scene`, if it is there, tells how its run drew its first weights. Training data of more than `limit`
-    bytes are left out: then the page only plays.
+    What was `recorded`, a scene or a run, if it is there, tells how the run drew its first weights, and how its
+    schedule goes on. Training data of more than `limit` bytes are left out: then the page only plays.
     """
     record, keys = source.record, list[dict[str, Any]]()
     try:
@@ -99,10 +100,14 @@ def trains_of(
         return (
             _player(f"its training data need {need:,.1f} MB", more) if limit else Trains(f"{PLAYS}: it holds no data")
         )
-    value, run = problem.store.value, None if scene is None else scene.run
-    own, options = (None, None) if scene is None else (scene.run.optimizer, scene.options)
-    rules = optimisers(rule, rates[0], own, options)
-    coming = _coming(run, record, rates, problem.epoch) or [(1, rates)]
+    value, scene = problem.store.value, recorded if isinstance(recorded, Scene) else None
+    run = recorded if isinstance(recorded, Run) else None if scene is None else scene.run
+    rules = optimisers(rule, rates[0], None if run is None else run.optimizer, None if scene is None else scene.options)
+    coming, stays = _coming(run, record, rates, problem.epoch) if rule.said.schedule else ([], "")
+    coming = coming or [(1, rates)]
+    if stays:
+        stays = f"; its rate stays at {rate_text(rates[0])}, because {stays}"
+        warnings.warn(f"the page trains on{stays.replace(';', ',')}", RuntimeWarning, stacklevel=5)
     (bends, tapes), target = activations(network, subject), subject.sample.target
     told = {
         "settings": settings(problem), "rates": list(coming[-1][1]), "dtype": value.dtype.name, "rows": names,
@@ -139,7 +144,7 @@ def trains_of(
     takes = any(one["canvas"] and one["canvas"]["size"][0] for one in told["slots"])
     drop = "; drop a picture on the page, and it learns that one" if takes else ""
     return Trains(
-        f"holds the training data ({held}): who gets this file gets the data{drop}",
+        f"holds the training data ({held}): who gets this file gets the data{drop}{stays}",
         parts, told, told["wide"], program, slice(len(begin), len(begin) + len(part)),
     )  # fmt: skip
 
@@ -169,18 +174,20 @@ def _leading(record: Recorded, frames: Sequence[int]) -> tuple[list[int], list[t
     return [len(frames) - 1], []
 
 
-def _coming(run: Run | None, record: Recorded, now: Rates, epoch: int) -> list[tuple[int, Rates]]:
-    """Return the rates that a run's schedule still has ahead, as runs of equal ones; empty if they are unknown."""
+def _coming(run: Run | None, record: Recorded, now: Rates, epoch: int) -> tuple[list[tuple[int, Rates]], str]:
+    """Return the rates that a run's schedule still has ahead, as runs of equal ones; or why they are unknown."""
     if run is None or run.steps != int(record.steps[-1]):
-        return []
+        return [], "a recording does not hold how its schedule goes on"
     moment = run.optimizer.lr_pace.moment()
     if (schedule := moment.schedule) is None:
-        return []
+        return [], ""
+    if schedule.most(moment.standing, epoch) is not None:
+        return [], f"{type(schedule).__name__} follows the loss"
     made = schedule.table(moment.standing, moment.rates, MOST_COMING, epoch)
     if schedule.moving:
         made = np.hstack([made, schedule.momenta(moment.standing, MOST_COMING, epoch)])
     rest = now[made.shape[1] :]
-    return [(len([*same]), (*rates, *rest)) for rates, same in groupby(map(tuple, made.tolist()))]
+    return [(len([*same]), (*rates, *rest)) for rates, same in groupby(map(tuple, made.tolist()))], ""
 
 
 def _key(place: int, rule: Rule) -> dict[str, Any]:

@@ -57,7 +57,7 @@ export class Address {
     const whole = name => (/^\d{1,15}$/.test(wanted.get(name) ?? "") ? Number(wanted.get(name)) : null);
     const equal = Number(wanted.get("equal") || NaN), seed = told.laws.length ? whole("seed") : null;
     const first = seed !== null ? { seed } : Number.isFinite(equal) ? { equal } : null;
-    if (!wanted.has("train") || !Number.isSafeInteger(until) || until < (first ? 0 : 1)) return false;
+    if (!wanted.has("train") || !Number.isSafeInteger(until) || until < (first || wanted.has("from") ? 0 : 1)) return false;
     this.repeating = this.repeat(Math.min(until, MOST_REPEATED), whole("from"), first, (wanted.get("did") ?? "").slice(0, MOST_LETTERS));
     return true;
   }

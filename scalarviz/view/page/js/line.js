@@ -92,7 +92,7 @@ export class Line {
 
   /** Return the orders that bring the engine to one of its frames, from the recording on. */
   ordersTo(frame) {
-    const { run, place, first, recording: { base, told: { keys } } } = this;
+    const { run, place, first, recording: { base, told: { keys, dtype } } } = this;
     const key = first ? 0 : keys.findLastIndex(one => one.frame <= place), orders = [["stand", key, first]];
     let { steps: step } = keys[key];
     const goTo = (wanted, frame) => {
@@ -100,8 +100,9 @@ export class Line {
       step = Math.max(step, wanted);
     };
     if (!first) goTo(base.steps[place], -1);
-    const { weight, gradient, update } = base.tables, { length } = keys[0].trained;
-    if (!first && weight.errors === null) orders.push(["place", ...[weight, gradient, update].map(table => (table ? rowOf(table, place).slice(0, length) : []))]);
+    const { weight, gradient, update } = base.tables, exact = keys[key].frame === place || dtype === "float64"; // the tables have float32
+    const rowIn = (table, wanted = true) => (table && wanted ? rowOf(table, place).slice(0, Math.min(keys[0].trained.length, base.document.parameters)) : []);
+    if (!first && weight.errors === null) orders.push(["place", rowIn(weight, !exact), rowIn(gradient), rowIn(update)]);
     let frames = 0;
     for (const [what, at, value, until] of this.did) {
       if (until > frame) break;
@@ -119,7 +120,7 @@ export class Line {
     const places = [...Array(frame + 1).keys()], kept = places.slice(0, recorded).map(place => base.head.places?.[place] ?? place);
     const taken = run.taken(places, { places: kept, until: own ? run.until : run.steps[frame] });
     Object.assign(taken, { computed, trained: run.trained.slice(0, computed), films: new Map([...run.films].map(([name, film]) => [name, film.filter(({ frame: at }) => at <= frame)])) });
-    return new Line(recording, taken, own ? own.place : frame, own?.first, own?.did.filter(([, , , frames]) => frames <= frame));
+    return new Line(recording, taken, own ? own.place : frame, own?.first, own?.did.filter(([, , , frames]) => frames <= frame).map(one => [...one])); // each line counts its own frames
   }
 
   /** Add a frame that the engine computed. */

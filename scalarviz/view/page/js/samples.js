@@ -56,12 +56,10 @@ export class Samples {
       group.append(" ", button);
       button.append(element("span", "", "\u25cf"), ` ${words}`);
       button.title = "then click the map: each click adds a sample to those that it trains with";
-      button.addEventListener("click", () => {
-        this.kind = this.kind === kind ? null : kind;
-        this.write();
-      });
+      button.addEventListener("click", () => this.take(this.kind === kind ? null : kind));
       return button;
     });
+    document.addEventListener("keydown", ({ key }) => key === "Escape" && this.take(null));
     let pressed = [NaN, NaN];
     const listen = (name, then) => document.addEventListener(name, event => event.target.tagName === "CANVAS" && then(event, this.under(event)), true);
     listen("pointerdown", (event, at) => {
@@ -70,6 +68,12 @@ export class Samples {
     });
     listen("pointermove", ({ target }, at) => (target.style.cursor = at ? "crosshair" : ""));
     listen("click", ({ clientX, clientY }, at) => at && Math.hypot(clientX - pressed[0], clientY - pressed[1]) < STILL_PIXELS && this.add(at));
+  }
+
+  /** Choose what a click adds: a kind of sample, or null for none. */
+  take(kind) {
+    this.kind = kind;
+    this.write();
   }
 
   /** Return the place of the plane below a pointer, rounded; null elsewhere, and while no button is pressed. */

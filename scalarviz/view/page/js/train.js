@@ -7,7 +7,7 @@ import { engineOf, readTraining } from "./engine.js";
 import { element } from "./ink.js";
 import { dataOf, layersShown } from "./layers.js";
 import { Line, Recording } from "./line.js";
-import { countText, lossText } from "./numbers.js";
+import { countText } from "./numbers.js";
 import { pageExtras, part } from "./page.js";
 import { Drops, MOST_ADDED, fitsSample } from "./samples.js";
 import { keepPainted } from "./slots.js";
@@ -210,8 +210,8 @@ export class TrainOn {
 
   /** Begin again with other first weights: `{ seed }` or `{ equal }`. */
   async restart(first) {
-    if (this.waiting) return;
     this.running = false;
+    while (this.waiting) await new Promise(requestAnimationFrame); // for the frame that is still to come
     const { base, told: { keys } } = this, [{ frame: place }] = keys;
     const run = base.taken([], { places: [], until: -Infinity, edits: [], named: [] });
     await this.ask(this.add(new Line(this.recording, run, place, first)), []);
@@ -279,7 +279,7 @@ export class TrainOn {
       return;
     }
     this.pause();
-    part("about").textContent = `training diverged at step ${countText(step)}: the loss is ${lossText(Number.isFinite(trained ?? 0) ? loss : trained)}; go back, and take a lower lr`;
+    part("about").textContent = `training diverged at step ${countText(step)}: the loss is no finite number; undo, and take a lower lr or smaller weights`;
   }
 
   /** Paint the panels of a frame that the page knows no moment of: of a recorded one, those that follow whole. */

@@ -35,11 +35,11 @@ class PageTraining {
     this.trained = null; // the loss of the last step that it did
   }
 
-  /** Take the weights, the gradient and the update of a recorded frame. */
+  /** Take the weights, the gradient and the update of a recorded frame; without weights, those where it stands. */
   place(weights, gradient, update) {
     this.engine.theta.set(weights);
     this.engine.grad.set(gradient);
-    weights.forEach((w, k) => (this.before[k] = w - (update[k] ?? 0)));
+    this.engine.theta.forEach((w, k) => (this.before[k] = w - (update[k] ?? 0)));
   }
 
   /** Do at most `count` steps, in about `milliseconds`; `pace` has runs of equal rates. */
