@@ -527,6 +527,7 @@ def test_freezing_the_batch_and_gradients_that_stay_are_pythons(kept, browse, tm
         page.get_by_label("no zero_grad").check()
         page.wait_for_function("() => !scalarviz.training.waiting && scalarviz.run.frames === 8")
     found = stepped(page, 1)
+    assert ("each step adds its gradient" in said(page, "about")) == bool(kept)
     before, gradient = made.run.values.copy(), made.run.frame().gradient.copy()
     made.run.step(1)
     if kept:
@@ -553,6 +554,7 @@ def test_equal_weights_stay_equal(browse, tmp_path):
     rows = np.array(found["weight"][start : start + high * wide]).reshape(high, wide)
     assert np.ptp(rows, axis=0).max() == 0.0
     assert np.ptp(rows) > 0.0
+    assert "all weights began equal" in said(page, "about")
     assert "equal=0.5" in page.evaluate("location.hash")
 
 

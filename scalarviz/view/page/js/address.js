@@ -83,7 +83,7 @@ export class Address {
       if (repeats !== this.repeats) return;
     }
     this.cancel();
-    part("about").textContent = training.line?.risen || page.origin;
+    part("about").textContent = training.line?.risen || training.origin;
     this.tell();
     return true;
   }

@@ -2,6 +2,7 @@
 
 import { element } from "./ink.js";
 import { layersShown } from "./layers.js";
+import { MISTAKES } from "./line.js";
 import { countText } from "./numbers.js";
 import { part } from "./page.js";
 import { Samples } from "./samples.js";
@@ -12,10 +13,6 @@ const DRAGGED = 1 / 300; // of the largest weight, for a pixel of a drag
 const PENALTIES = {
   l1: "a penalty on the size of each weight: many weights become almost 0",
   l2: "a penalty on the square of each weight: all weights become smaller",
-};
-const MISTAKES = {
-  keep: ["no zero_grad", "zero_grad sets all gradients to 0 before a step; without it each step adds its gradient to those of the steps before"],
-  raw: ["no bias correction", "the averages of Adam begin at 0, and stay too small at first"],
 };
 
 /** Return an input in a label; with the names of `choices` it is a menu, whose values are their places. */

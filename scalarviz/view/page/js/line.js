@@ -7,6 +7,13 @@ import { rowOf } from "./unpack.js";
 const MOST_COMPUTED = 2000; // frames of a line; then every second one goes
 const NOISE = 0.5; // share of its largest loss by which a line's loss may rise for another reason than its rate
 
+/** Mistakes to learn from: by name, what a switch says, and what they do. */
+export const MISTAKES = {
+  keep: ["no zero_grad", "zero_grad sets all gradients to 0 before a step; without it each step adds its gradient to those of the steps before"],
+  raw: ["no bias correction", "the averages of Adam begin at 0, and stay too small at first"],
+};
+const EQUALS = "all weights began equal: hidden units of a layer get equal gradients, until something tells them apart";
+
 /** The recording as training sees it: its run, and what Python told of the training. */
 export class Recording {
   constructor(base, told) {
@@ -75,6 +82,12 @@ export class Line {
     if (!typed) return recording.pace(step);
     const [, at, rate] = typed, { groups } = recording.told, [[, [first, ...others]]] = recording.pace(at);
     return [[Infinity, [rate, ...others.map((one, k) => (k < groups - 1 && first ? one * (rate / first) : one))]]];
+  }
+
+  /** What a mistake does that holds after a frame; "" without one. */
+  mistakeAt(frame) {
+    const [, [, does]] = Object.entries(MISTAKES).find(([name]) => this.valueAt(name, frame, 0) > 0) ?? ["", ["", ""]];
+    return does || (this.first?.equal ? EQUALS : "");
   }
 
   /** What is wrong with its rate, if that was changed last: the loss rose far above all losses before; else "". */

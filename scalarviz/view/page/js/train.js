@@ -227,7 +227,7 @@ export class TrainOn {
     const { run } = line, frame = last ? last[3] - 1 : run.frames - run.computed - 1; // without a change: where the line begins
     if (frame < 0 || frame === page.frame) return this.home();
     page.go(frame);
-    part("about").textContent = page.origin;
+    part("about").textContent = this.origin;
     this.address.tell();
   }
 
@@ -275,7 +275,7 @@ export class TrainOn {
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
       const why = run.lr.at(-1) === 0 ? "lr is 0" : "its gradients are almost 0, as at a minimum, or where units are dead";
       const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: ${why}`;
-      part("about").textContent = this.address.repeated || line.risen || still || page.origin;
+      part("about").textContent = this.address.repeated || line.risen || still || this.origin;
       return;
     }
     this.pause();
@@ -305,6 +305,12 @@ export class TrainOn {
 
   // ---- words
 
+  /** The line below the picture, where nothing else is to be said. */
+  get origin() {
+    const { line, page } = this;
+    return line?.mistakeAt(page.frame) || page.origin;
+  }
+
   write() {
     const { page, line, running, atEnd, possible } = this;
     this.button.textContent = atEnd || running ? "train on" : "train here";
@@ -315,7 +321,7 @@ export class TrainOn {
     this.changes.write(line, page.frame);
     if (!running && !page.playing && !page.walk) this.address.keep();
     const there = `${page.run.steps[page.frame]} of ${line?.number ?? ""}`;
-    if (this.there !== there && !this.address.repeated && !page.walk) part("about").textContent = page.origin; // what was said was of another moment
+    if (this.there !== there && !this.address.repeated && !page.walk) part("about").textContent = this.origin; // what was said was of another moment
     this.there = there;
   }
 }
