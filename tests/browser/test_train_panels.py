@@ -135,6 +135,15 @@ def test_a_panel_that_stands_says_so(browse, tmp_path):
     assert "table at step 8" in painted(page)
 
 
+def test_panels_without_room_in_a_standing_picture_are_one_press_away(browse, tmp_path):
+    page = browse(reduced_motion="reduce", viewport={"width": 390, "height": 844}, has_touch=True)
+    opened(page, written(scene("xor"), tmp_path), "#frame=99")
+    top = "document.querySelector('#pictures figure:not([hidden])').getBoundingClientRect().top"
+    assert page.evaluate(top) > 844
+    page.get_by_role("button", name="show the other panels").tap()
+    page.wait_for_function(f"() => {top} < 700")
+
+
 def test_undo_shows_the_panels_of_its_moment(browse, tmp_path):
     """There are two frames of one step: before the change, and after it."""
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path), "#frame=99")

@@ -184,8 +184,9 @@ class FrameLists:
                 if reader is not None:
                     reader.choose(choice)
                     first.update(frame, words)
-                spots = [] if reader is None else [one for one in reader.spots if one.name.startswith("letter")]
-                records = [["spot", *short(one.box), "letter", one.value, one.words] for one in spots]
+                letters = [] if reader is None else [one for one in reader.spots if one.name.startswith("letter")]
+                more = [one for sketch in first.side.column.left_out_line() for one in sketch.spots]
+                records = [["spot", *short(one.box), one.name, one.value, one.words] for one in (*letters, *more)]
                 self._add((first, choice), [*self._lists[first].parts()[BESIDE], *records])
 
     def add_coming(self, frame: Frame, words: str, standing: Collection[str]) -> None:

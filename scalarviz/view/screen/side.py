@@ -539,8 +539,8 @@ class Column:
         own = measure(line, LABEL)
         sketch.rect(x - 4, y, own + 8, height, fill=theme.background, radius=4)  # a photograph may be below it
         sketch.text(x, y + height - 4, line, LABEL, theme.text2)
-        if self._turns:
-            sketch.spot((x, y, own, height), MORE)
+        if self._turns or not self._shared.hints:  # a page has them below its picture
+            sketch.spot((x, y, own, height), MORE, words="show the other panels")
         return [sketch]
 
     def turn_page(self) -> None:

@@ -125,6 +125,7 @@ export class Page {
   }
 
   pressSpot(name, value) {
+    if (name === "more panels") return part("pictures").scrollIntoView();
     this.letter = value;
     this.paint();
   }
