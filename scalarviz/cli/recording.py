@@ -50,6 +50,7 @@ def write_page(
 ) -> bool:
     """Write the page of a recording of `count` frames, or of two, and print its name; return whether that succeeded."""
     most = frames_of(weights) + 1
+    say(f"{name}: drawing {options.html}")  # which takes longer than most trainings
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

@@ -396,7 +396,8 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return None
         frames = [replace(frame, edited=False), replace(frame, edited=True), replace(frame, step=0)]
         listed = Listed(self.shared.theme, bound=True)
-        return Slot("numbers", 0, np.zeros((1, 1)), lists=[listed.records([self._after(one, box)]) for one in frames])
+        lists = [listed.records([self._after(one, box)]) for one in frames]
+        return Slot("numbers", 0, np.zeros((1, 1)), lists=lists, whole=False)
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """Return the calls, with the current one highlighted."""
