@@ -360,6 +360,7 @@ def draw_bar(sketch: Sketch, box: Box, colours: Colormap) -> None:
 
 Said = tuple[float, Bound]
 """A number of a line, and how it is written."""
+ALL_FOUR = "all four happened in step "
 CALLS = ("zero_grad()", "forward()", "backward()", "step()")
 _OF_PHASE = (0, 1, 1, 2, 2, 3)
 """The call of each phase of an opened step."""
@@ -378,17 +379,17 @@ class LoopDrawer(Drawer[TrainingLoop]):
         """Return the calls of the last step."""
         return [self._after(self.shared.words_frame or moment.frame, box)]
 
-    def _after(self, frame: Frame, box: Box) -> Sketch:
+    def _after(self, frame: Frame, box: Box, *, apart: bool = False) -> Sketch:
+        """Draw the calls between two steps; `apart`: their numbers are texts of their own, which a page fills in."""
         own = np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return sentence(box, self.shared.theme, f"one step: this network has {len(frame.values)} weights")
         if frame.step == 0 or not frame.computed[own].all():
             return self._lines(box, "no step yet", "waits", [()] * 4)
         if frame.edited:  # the weights before the step are not known any more
-            return self._lines(box, BEFORE, "before", [*self._call_results(frame)[:3], ()])
+            return self._lines(box, BEFORE, "before", [*self._call_results(frame)[:3], ()], apart=apart)
         said = self._call_results(frame, " at ")  # forward() had the weights before the step
-        words = "all four happened in step "
-        return self._lines(box, f"{words}{frame.step:,}", "done", said, Bound(STEP, form="count", before=words))
+        return self._lines(box, f"{ALL_FOUR}{frame.step:,}", "done", said, apart=apart)
 
     def slot(self) -> Slot | None:
         frame, box = self.shared.words_frame, self.box
@@ -396,7 +397,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return None
         frames = [replace(frame, edited=False), replace(frame, edited=True), replace(frame, step=0)]
         listed = Listed(self.shared.theme, bound=True)
-        lists = [listed.records([self._after(one, box)]) for one in frames]
+        lists = [listed.records([self._after(one, box, apart=True)]) for one in frames]
         return Slot("numbers", 0, np.zeros((1, 1)), lists=lists, whole=False)
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
@@ -435,16 +436,12 @@ class LoopDrawer(Drawer[TrainingLoop]):
         return [f"{', ' if k else 'grad '}{name} " for k, name in enumerate(names)]
 
     def _lines(
-        self, box: Box, note: str, states: str | Sequence[str], said: Sequence[Sequence[Said]],
-        bound: Bound | None = None,
+        self, box: Box, note: str, states: str | Sequence[str], said: Sequence[Sequence[Said]], *, apart: bool = False
     ) -> Sketch:  # fmt: skip
-        """Draw the four calls with their states (done, now, waits, before a change by hand) and results.
-
-        One state for all: between two steps, whose numbers a page fills in; `bound` is that of the note.
-        """
+        """Draw the four calls with their states (done, now, waits, before a change by hand) and results."""
         sketch, theme, (x, y, width, _) = Sketch(), self.shared.theme, box
+        bound = Bound(STEP, form="count", before=ALL_FOUR) if note.startswith(ALL_FOUR) else None
         title_of(sketch, box, theme, "one step", note, bound)
-        between = isinstance(states, str)
         states = [states] * 4 if isinstance(states, str) else states
         for row, (name, state, line) in enumerate(zip(CALLS, states, said, strict=True)):
             middle = y + _TOP + _CALL * row + _CALL / 2
@@ -459,7 +456,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
             ink = theme.text3 if state == "before" else theme.pulse if row == 2 else theme.text2
             parts = [own.text(number) for number, own in line]
             left, text = x + _WORDS, "".join(parts)
-            if not between or measure(text, LABEL) > width - _WORDS - 6:
+            if not apart or measure(text, LABEL) > width - _WORDS - 6:
                 sketch.text(left, middle + 4.5, cut(text, width - _WORDS - 6), LABEL, ink)
                 continue
             for k, (part, (_, own)) in enumerate(zip(parts, line, strict=True)):
