@@ -241,7 +241,7 @@ def test_an_address_repeats_what_was_done_to_the_bit(browse, tmp_path):
 def test_a_damaged_address_does_no_harm(did, browse, tmp_path):
     hash = f"#train={did}"
     page = opened(browse(reduced_motion="reduce"), written(scene("xor"), tmp_path), hash)
-    page.wait_for_timeout(500)
+    page.wait_for_function("() => !scalarviz.training.address.repeated")
     assert page.evaluate("scalarviz.run.steps.at(-1)") in (7, 9)
     assert np.isfinite(stepped(page)["loss"])
 
