@@ -119,10 +119,9 @@ def test_a_page_leaves_frames_out_where_there_are_many_and_has_what_there_is_aft
     assert [frames_of(weights) for weights in (12, 10**5, 10**7)] == [300, 200, 24]
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("undrawn")
-def test_ctrl_c_twice_leaves_out_a_page_and_keeps_the_old_one_and_once_says_so_at_the_end(
-    rgb, press, monkeypatch, tmp_path
-):
+def test_ctrl_c_twice_leaves_out_a_page_and_keeps_the_old_one(rgb, press, tmp_path):
     flags = ("--steps", 10, "--batch", 8, "--recording", "run.svz", "--html", "run.html", "--open", 0)
     (tmp_path / "run.html").write_text("old")
     for times, there in ((2, "old"), (1, "new")):

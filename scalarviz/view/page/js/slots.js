@@ -27,7 +27,8 @@ function listOfSlot(slot, list, made, theme, run, frame) {
   if (kind === "curve") return curveOf(slot, list, made);
   if (kind === "text") return textsOf(number, list, made);
   if (kind === "sprites") return pilesOf(slot, list, made);
-  if (slot.lists.length) return [list[0], ...filledIn(kind === "losses" ? lossesOf(slot, list[0], made, run, frame) : slot.lists[run.steps[frame] ? Number(run.line.editedAt(frame)) : 2], run, frame)];
+  if (kind === "losses") return [list[0], ...filledIn(lossesOf(slot, list[0], made, run, frame), run, frame)];
+  if (kind === "numbers") return [list[0], ...filledIn(slot.lists[run.steps[frame] ? Number(run.line.editedAt(frame)) : 2], run, frame)];
   const hex = byte => byte.toString(16).padStart(2, "0"), place = value => Math.round(255 * Math.min(Math.max((value - low) / (end - low), 0), 1)) || 0;
   const byteAt = (value, at) => parseInt(tables[theme].substr(6 * place(value) + at, 2), 16);
   const bytes = output < 0 ? made : Array.from(made).flatMap(value => [0, 2, 4].map(at => byteAt(value, at)));
