@@ -453,8 +453,7 @@ def test_a_rate_whose_schedule_the_page_does_not_know_stays_and_the_page_says_so
             with pytest.warns(RuntimeWarning, match=why):
                 record.save_html(path)
     if not follows:
-        with pytest.warns(RuntimeWarning, match=why):
-            sv.load_recording(tmp_path / "run.svz").save_html(path)
+        sv.load_recording(tmp_path / "run.svz").save_html(path)
     page = opened(browse(reduced_motion="reduce"), path, "#frame=99")
     assert why in said(page, "about")
     before = page.evaluate("scalarviz.run.lr.at(-1)")

@@ -107,7 +107,8 @@ def trains_of(
     coming = coming or [(1, rates)]
     if stays:
         stays = f"; its rate stays at {rate_text(rates[0])}, because {stays}"
-        warnings.warn(f"the page trains on{stays.replace(';', ',')}", RuntimeWarning, stacklevel=5)
+        if run is not None:  # of a file, only the page says so
+            warnings.warn(f"the page trains on{stays.replace(';', ',')}", RuntimeWarning, stacklevel=5)
     (bends, tapes), target = activations(network, subject), subject.sample.target
     told = {
         "settings": settings(problem), "rates": list(coming[-1][1]), "dtype": value.dtype.name, "rows": names,
