@@ -103,12 +103,11 @@ def trains_of(
     value, scene = problem.store.value, recorded if isinstance(recorded, Scene) else None
     run = recorded if isinstance(recorded, Run) else None if scene is None else scene.run
     rules = optimisers(rule, rates[0], None if run is None else run.optimizer, None if scene is None else scene.options)
-    coming, stays = _coming(run, record, rates, problem.epoch) if rule.said.schedule else ([], "")
+    coming, unknown = _coming(run, record, rates, problem.epoch) if rule.said.schedule else ([], "")
     coming = coming or [(1, rates)]
-    if stays:
-        stays = f"; its rate stays at {rate_text(rates[0])}, because {stays}"
-        if run is not None:  # of a file, only the page says so
-            warnings.warn(f"the page trains on{stays.replace(';', ',')}", RuntimeWarning, stacklevel=5)
+    stays = f"its rate stays at {rate_text(rates[0])}, because {unknown}" if unknown else ""
+    if stays and run is not None:  # of a file, only the page says so
+        warnings.warn(f"the page trains on, {stays}", RuntimeWarning, stacklevel=5)
     (bends, tapes), target = activations(network, subject), subject.sample.target
     told = {
         "settings": settings(problem), "rates": list(coming[-1][1]), "dtype": value.dtype.name, "rows": names,
@@ -145,7 +144,7 @@ def trains_of(
     takes = any(one["canvas"] and one["canvas"]["size"][0] for one in told["slots"])
     drop = "; drop a picture on the page, and it learns that one" if takes else ""
     return Trains(
-        f"holds the training data ({held}): who gets this file gets the data{drop}{stays}",
+        f"holds the training data ({held}): who gets this file gets the data{drop}{'; ' * bool(stays)}{stays}",
         parts, told, told["wide"], program, slice(len(begin), len(begin) + len(part)),
     )  # fmt: skip
 
