@@ -7,7 +7,7 @@ batch, the explanation of the deltas, panels, and figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,7 @@ class StepDrawing:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
         self.micro_step: MicroStepView | None = None
+        self._line: beside_cubes.Line | None = None  # the sentence as it is drawn
         self.on_click: Callable[[str, int], None] = lambda what, number: None
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
@@ -706,19 +707,27 @@ class StepDrawing:
         said, theme = self._shown_step.sentence, self._bench.theme
         button = beside_cubes.predict_box(line) if self._bench.keys else None  # somebody can press it
         if small is not None and meet(small, line):
-            return [*beside_cubes.sentence(line, theme, said, small)]
+            self._line = beside_cubes.sentence(line, theme, said, small)
+            return [*self._line.drawn]
         ways = [beside_cubes.sentence(line, theme, said, box) for box in (None, button)]
-        alone, both = (said.solved(text.text for text in way.texts) for way, _ in ways)
+        alone, both = (said.solved(text.text for text in way.said.texts) for way in ways)
         if button is None or (alone and not both):
-            return [*ways[0]]
-        return [*ways[1], beside_cubes.predict_button(button, theme, on=self._shown_step.predicts)]
+            self._line = ways[0]
+            return [*self._line.drawn]
+        self._line = ways[1]
+        return [*self._line.drawn, beside_cubes.predict_button(button, theme, on=self._shown_step.predicts)]
 
-    def in_place_of_caption(self) -> Sketch:
-        """Return the lines about a weight for a page that shows other numbers, for which it has no caption."""
-        line, said, sketch = None if self._rows is None else self._rows[0], self._shown_step.sentence, Sketch()
-        if line is not None and said.caption.text and beside_cubes.SENTENCE <= line[3] < beside_cubes.WHY:
-            beside_cubes.why(sketch, line, self._bench.theme, said)
-        return sketch
+    def instead(self) -> Iterator[tuple[str, Sketch]]:
+        """Yield what a page shows that has other numbers: in place of the caption, and of the first formula.
+
+        Before each stands what a step must not have as recorded; empty: nothing.
+        """
+        place, said, sketch = None if self._rows is None else self._rows[0], self._shown_step.sentence, Sketch()
+        if place is None or self._line is None:
+            return
+        if said.caption.text and beside_cubes.SENTENCE <= place[3] < beside_cubes.WHY:
+            beside_cubes.why(sketch, place, self._bench.theme, said)
+        yield from (("", sketch), (said.instead[0], self._line.instead))
 
     def whole_step_frame(self, frame: Frame) -> Frame:
         """Return the frame before the step, for panels that stand beside an opened one."""

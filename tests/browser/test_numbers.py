@@ -102,7 +102,7 @@ def test_every_form_of_a_number_of_the_moment(ask):
     forms = {
         form: WHOLE if form == "count" else sizes if form.startswith(("range", "rate")) else every
         for form in text.WRITTEN
-    }
+    } | {"share": [x for x in sizes if x <= 1]}
     found = ask("bound.js", f"forms => {{ {MOMENT} return forms.map(([form, cases]) => textsOf(form, cases)); }}",
                 [[form, [*map(repr, map(float, cases))]] for form, cases in forms.items()])  # fmt: skip
     for (form, cases), said in zip(forms.items(), found, strict=True):
@@ -523,7 +523,8 @@ def arguments_of(form, random):
     above, below = (2, 3) if a > 0 else (1, 1)
     made = {
         "product": (a, b, a * b), "sum": (summed + c, *pairs, c), "descent": (a, 0.05, b, a - 0.05 * b),
-            "move": (a, a - 1e-4 * b),
+            "move": (a, a - 1e-4 * b), "moved": (a, a - 1e-4 * b),
+        "add": (a + b, a, b), "sub": (a - b, a, b), "mul": (a * b, a, b), "div": (a / (b or 1.0), a, b or 1.0),
         "gap": ((a - b) * above / below, a, b, above, below), "product face": (a, b), "gradient face": (a * b, a, b),
         "squares": (float(np.mean(np.square([a - b, c - d]))), a, b, c, d),
         "column": ((y - b) * above / below * y * (1 - y), y, b, (y - b) * above / below, above, below),

@@ -87,12 +87,12 @@ def test_a_choice_that_does_not_exist_does_nothing(did, browse, tmp_path):
     assert np.isfinite(stepped(page)["loss"])
 
 
-def test_a_step_with_other_formulas_does_not_open_and_says_why(browse, tmp_path):
+def test_a_step_without_zero_grad_does_not_open_and_says_why(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps_inside=[6]), "#frame=99")
-    chooses(page, "optimiser", "Adam")
+    page.evaluate("scalarviz.training.change('keep', 1)")
     stepped(page)
     page.keyboard.press(".")
-    assert "no words for its optimiser" in said(page, "about")
+    assert "no step sets its gradients to 0" in said(page, "about")
     page.evaluate("scalarviz.go(4)")  # before the change
     page.keyboard.press(".")
     page.wait_for_function("() => scalarviz.walk", timeout=8000)

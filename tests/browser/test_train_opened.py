@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from kit.runs import far
+from scalarviz.run.edits.numbers import SetLimits
 from scalarviz.view.ink.text import chip_text, delta_text
 from scalarviz.view.ink.theme import DARK
+from scalarviz.view.micro.equations import EQUATIONS
 from scalarviz.view.micro.walk import Walk, open_step
 from scalarviz.view.page.lists import SHAPES, PictureLists
 from scalarviz.view.shown.subject import subject_of
@@ -15,6 +17,7 @@ from scalarviz.view.workbench import Workbench
 
 from .players import flat, opened, painted, said, scene
 from .test_train import stepped, written
+from .test_train_choices import chooses, chosen
 
 ZERO = "zero: Each gradient begins at 0, because the backward pass adds to it."
 SCENES = ("rgb", "xor", "neuron", "expression", "playground", "uinn")
@@ -30,7 +33,7 @@ FILLED = """ats => { const { player, walk } = scalarviz, found = [];
         player.draw();
         const { theme, moment, measure } = player.overlay.ink, ink = { theme, moment, measure, pen: 0 }, texts = [];
         ink.text = (x, y, text) => texts.push(text);
-        const free = part => /^step of |^range|^\\d decimals$/.test(part); // of panels; where there is room
+        const free = part => /^step of |^range|^\\d decimals$|^moved/.test(part); // of panels; with room; tested apart
         for (const record of walk.listAt(at, 0)) {
             if (record[0].endsWith("number") && !record.some(free)) paint(ink, record);
         }
@@ -68,6 +71,11 @@ def test_a_computed_step_has_the_numbers_of_the_runs_own(name, browse, tmp_path)
     trained(page, 5)
     made.run.step(5)
     assert said(page, "said") == ZERO
+    check_numbers(page, made)
+
+
+def check_numbers(page, made):
+    """Check that the opened step of a page has the numbers of the one that the run would open, on both sides."""
     for alone in sides_of(page):
         found, (_, walk) = page.evaluate(FOUND), own_walk(made, alone)
         step, weights = walk.opened, len(walk.frame.values)
@@ -78,8 +86,9 @@ def test_a_computed_step_has_the_numbers_of_the_runs_own(name, browse, tmp_path)
         for quantity, numbers in (ours | {name: x * step.values for name, x in factors.items()}).items():
             known = ~np.isnan(numbers[:weights])
             assert not known.any() or far(np.array(found[quantity])[known], numbers[:weights][known]) < 1e-4, quantity
+        means = walk.frame.activations | {"nodes": step._passes.means[: len(found["rows"]["nodes"])]}
         for name, row in found["rows"].items():
-            assert far(row, walk.frame.activations.get(name, walk.subject.target)) < 1e-4, name
+            assert far(row, means.get(name, walk.subject.target)) < 1e-4, name
         for name, row in found["deltas"].items():
             if name in step.delta_sums:
                 np.testing.assert_allclose(row, step.delta_sums[name], rtol=1e-3, atol=1e-7)
@@ -102,6 +111,46 @@ def test_its_texts_are_those_of_the_window_at_the_same_weights(name, browse, tmp
         assert ("(lr" in painted(page)) == there  # in place of the sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("rgb", {"optimiser": "Adam"}),
+        ("rgb", {"l2 ": "0.05"}),
+        ("xor", {"activation": "relu"}),
+        ("xor", {"activation": "gelu", "optimiser": "AdamW"}),
+        ("playground", {"activation": "sigmoid", "optimiser": "momentum"}),
+    ],
+)
+def test_a_step_with_other_formulas_opens_with_its_own_numbers_and_no_foreign_words(name, changes, browse, tmp_path):
+    made = scene(name)
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps_inside=[6]), "#frame=99")
+    for label, value in changes.items():
+        chooses(page, label, value)
+        if label == "l2 ":
+            made.run.do(SetLimits(l2=float(value)))
+        else:
+            chosen(made, label, value)
+    page.evaluate("document.activeElement.blur()")
+    trained(page, 5)
+    made.run.step(5)
+    check_numbers(page, made)
+    bend = changes.get("activation", "")
+    kind = type(made.run.optimizer).__name__
+    for alone in sides_of(page):
+        made.run.values[:] = page.evaluate(FOUND)["weight"]
+        subject, walk = own_walk(made, alone)
+        check_texts(subject, walk, page.evaluate(FILLED, [*range(1, len(walk) + 1)]))
+        for at in range(1, len(walk) + 1):
+            page.evaluate("at => scalarviz.reach(at)", at)
+            words = painted(page)
+            assert kind in words.split()
+            assert not bend or ("tanh 1" not in words and "h1²" not in words)
+        assert ("lr · g" in words) == (changes.keys() == {"activation"})
+        assert ("w + Δw = w'" in words) == (changes.keys() != {"activation"})
+        ends = page.evaluate("['weight before', 'weight after'].map(name => scalarviz.walk.written[name].at(-1))")
+        assert changes.keys() == {"activation"} or all(piece in words for piece in EQUATIONS["moved"](*ends))
+
+
 def check_texts(subject, walk, found):
     """Check that what a page writes at each micro-step stands in the window's picture.
 
@@ -120,7 +169,8 @@ def check_texts(subject, walk, found):
         bench.update(step.frame, step.headline.removeprefix("paused "))
         words = {one[3] for one in flat(lists) if one[0] == "text"}
         words |= {word.removeprefix("batch 1  ·  ") for word in words}  # it stands above, where there is room
-        words |= {word.text for formula in step.sentence.formulas for word in formula.numbers}  # some have no room
+        formulas = (*step.sentence.formulas, *filter(None, (step.sentence.short,)))
+        words |= {word.text for formula in formulas for word in formula.numbers}  # some have no room
         words |= {word.text for line in step.sentence.why for word in line}
         words |= {delta_text(float(x)) for row in step.deltas.values() for x in row}
         words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}

@@ -17,7 +17,7 @@ from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.questions.ranges import extent
 from scalarviz.run.sources.watched import Watched
-from scalarviz.view.cubes.scale import share_text
+from scalarviz.view.ink.text import share_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.table import BINS, counted

@@ -21,7 +21,7 @@ from ...run.opened.digits import number
 from ...run.questions.ranges import Range, RangeTracker, Scale, clip_share, extent, settled, weight_extent, weight_reach
 from ...run.source import Source
 from ..ink.sketch import TICK, Bound
-from ..ink.text import short
+from ..ink.text import share_text, short
 from ..ink.theme import Colormap, Theme, get_map
 from ..space.layout import FEW
 from ..space.plane import NEW_MAPS
@@ -319,16 +319,6 @@ class Coloring:
             clipped += f", up to {short(far[np.argmax(np.abs(far))])}" if len(far) else ""
             scope = "" if len(far) else scope
         return LegendScale(words, f"{scope} · {clipped}" if scope else clipped, cmap, labels, marks)
-
-
-def share_text(share: float) -> str:
-    """Return a share as ``0 %``, ``2.6 %``, ``100 %``; a small share that is not zero is ``<0.1 %``."""
-    percent = 100.0 * share
-    if percent == 0:
-        return "0 %"
-    if percent < 0.1:
-        return "<0.1 %"
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 class ActivationScale:

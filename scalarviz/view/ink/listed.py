@@ -21,7 +21,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .boxes import LABEL
-from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, meet, rgba
+from .sketch import (
+    BEND,
+    RULE,
+    Box,
+    Cells,
+    Colour,
+    Curve,
+    Lines,
+    Path,
+    Polygon,
+    Rect,
+    Shape,
+    Sketch,
+    TextItem,
+    meet,
+    rgba,
+)
 from .text import CAP_HEIGHT, measure
 from .theme import OF_A_THEME as MAPS
 from .theme import STEPS, Theme, chip_colour, hexed, name_of, resolved, rgb
@@ -39,6 +55,8 @@ _BEYOND = 12.0  # pixels by which a text may reach beyond a small panel
 _FEW = 3  # words of a panel that can be very small
 PASSING = "passing"
 """Stands before a record that is true of one moment alone."""
+MARKS = (PASSING, RULE, BEND)
+"""What may stand before a record of a page's frame or opened step."""
 CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
 SIGN, SIGNS = "sign", ("gradient@0", "gradient@256")  # colour of a printed gradient: that of its sign
 
@@ -85,7 +103,7 @@ class Listed:
         """Return the records of a sketch, clipped to its box."""
         made = [*self._each(items)]
         if self._marks and part.passing:
-            kept = {PASSING, *BOUND_FORMS} - {"next text"}
+            kept = {*MARKS, *BOUND_FORMS} - {"next text"}
             made = [one if one[0] in kept else [PASSING, *one] for one in made]
         if part.clip is None or not made:
             return made
@@ -99,7 +117,7 @@ class Listed:
                 made = self._made[key]
             else:
                 new = self.text(item) if isinstance(item, TextItem) else self.shape(item)
-                made = new if _is_record(new[new[0] == PASSING :], FORMS | BOUND_FORMS) else None
+                made = new if _is_record(new[new[0] in MARKS :], FORMS | BOUND_FORMS) else None
                 if len(self._made) >= KEPT_RECORDS:
                     self._made.clear()
                 if key is not None:
@@ -171,13 +189,14 @@ class Listed:
         if behind := self._bound and text.gap is not None:
             place[:1] = short(text.gap or 0.0)
         look = [text.size, ink, int(text.bold), text.anchor]
+        mark = [bound.needs] if bound is not None and bound.needs and self._marks else []
         if bound is None or not self._fills(text):
-            mark = [PASSING] if bound is not None and self._marks else []
+            mark = mark or ([PASSING] if bound is not None and self._marks else [])
             return [*mark, "next text" if behind else "text", *place, text.text, *look]
         within = bound.within if np.isfinite(bound.within) else 0
         said = [bound.name, bound.index, bound.form, bound.before, within, bound.after]
         more = [part for number in bound.more for part in number]
-        return ["next number" if behind else "number", *place, *look, *said, more]
+        return [*mark, "next number" if behind else "number", *place, *look, *said, more]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """Return a picture as a data URL; the same array is encoded once."""

@@ -240,9 +240,15 @@ def within(vertices: Float, box: Box) -> Float:
 # ---- Texts and pictures
 
 
+RULE, BEND = "rule", "bend"
+"""What an equation may need: the recorded rule of the optimiser, the recorded activation of hidden layers."""
 STEP, RUN_LOSS, RATE, TICK, OF_A_PANEL, DELTA = "step", "run loss", "rate", "tick", "step of ", "δ of "
 WEIGHT, NEW_WEIGHT, GRADIENT, FACTOR, BACK = "weight before", "weight after", "its gradient", "its factor", "its delta"
 """Of each weight in an opened step: its value before and after it, its gradient, and both factors of that."""
+CLIPPED = "clipped"
+"""The share of the shown numbers beyond their range."""
+NODES = "nodes"
+"""Of a formula in an opened step: the numbers of all its nodes, as a row."""
 CONSTANT = "="
 """The name of a number that is its own index."""
 """Names of numbers of the moment: step and loss of the run, learning rate of the next step, a number of the legend, the
@@ -266,6 +272,7 @@ class Bound:
     # names and indices of the other numbers of an equation, whose form is as ``"product:2"``: a name of
     # `micro.equations` and a piece
     more: tuple[tuple[str, float], ...] = ()
+    needs: str = ""  # what must be the recorded one, so that it is true: `RULE` or `BEND`
 
     def text(self, value: float) -> str:
         """Return the words and the number."""

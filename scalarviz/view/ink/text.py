@@ -242,6 +242,16 @@ def rate_text(lr: float) -> str:
     return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", MINUS)
 
 
+def share_text(share: float) -> str:
+    """Return a share as ``0 %``, ``2.6 %``, ``100 %``; a small share that is not zero is ``<0.1 %``."""
+    percent = 100.0 * share
+    if percent == 0:
+        return "0 %"
+    if percent < 0.1:
+        return "<0.1 %"
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
+
+
 WRITTEN: dict[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:,.0f}",
     **{f"{'signed ' * s}{name}": partial(form, signed=s) for name, form in _FORMS.items() for s in (False, True)},
@@ -251,6 +261,7 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "delta": delta_text,
     "plain": partial(number, digits=4),
     **{f"{digits} decimals": partial(number, digits=digits, signed=True) for digits in range(1, 7)},
+    "share": share_text,
     "tick": partial(short, signed=True),
     "small tick": lambda value: exponent(value, signed=True) if abs(value) < 0.1 else short(value, signed=True),
     "decade": lambda value: exponent(value).replace("1.0e", "1e"),

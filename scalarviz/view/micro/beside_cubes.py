@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,37 +63,52 @@ def predict_button(box: Box, theme: Theme, *, on: bool) -> Sketch:
     return sketch
 
 
-def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) -> tuple[Sketch, Sketch]:
+class Line(NamedTuple):
+    """A sentence as it is drawn; the rules between formulas are a sketch of their own."""
+
+    said: Sketch
+    rules: Sketch
+    instead: Sketch  # for pages in whose steps the first formula is not true
+
+    @property
+    def drawn(self) -> tuple[Sketch, Sketch]:
+        return self.said, self.rules
+
+
+def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) -> Line:
     """Return the caption in the upper part of `box`, and name and formulas below it; a low box has one of both.
 
-    The row of formulas ends at a `button`. The rules between formulas are a sketch of their own.
+    The row of formulas ends at a `button`.
     """
-    rules = Sketch(passing=True)
-    sketch, (x, y, width, height), text = Sketch(passing=said.chosen), box, said.caption.text
+    sketches = Line(Sketch(passing=said.chosen), Sketch(passing=True), Sketch())
+    sketch, (x, y, width, height), text = sketches.said, box, said.caption.text
     rest = width if button is None else button[0] - 12 - x
     if height < LOW and not said.formulas and text:
         caption_lines(sketch, box, theme, text, passing=said.passing)
-        return sketch, rules
+        return sketches
     if not text or height < LOW:
-        _line((sketch, rules), box, theme, said)
-        return sketch, rules
+        _line(sketches, box, theme, said)
+        return sketches
     if WHY <= height < TALL:
         caption_lines(sketch, (x, y, width, SENTENCE - ROW), theme, text, passing=said.passing)
-        _line((sketch, rules), (x, y + SENTENCE - ROW + 6, rest, LOW), theme, said)
+        _line(sketches, (x, y + SENTENCE - ROW + 6, rest, LOW), theme, said)
         why(sketch, (x, y + SENTENCE - ROW + LOW + 10, width, 0.0), theme, said)
-        return sketch, rules
+        return sketches
     used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=said.passing)
     top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
-        _line((sketch, rules), (x, top, rest, y + height - top), theme, said)
-    return sketch, rules
+        _line(sketches, (x, top, rest, y + height - top), theme, said)
+    return sketches
 
 
 def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
     """Write what the target asks of the weight, one line below the other."""
     x, y, width, _ = box
-    widest = [sum(measure(word.text, 1.0, word.bold) for word in line) for line in said.why]
-    size = next((k for k in _SIZES[3:] if max(widest, default=0.0) * k <= width), 0)
+    every = [sum(measure(word.text, 1.0, word.bold) for word in line) for line in said.why]
+    more = measure("00", 1.0, True) * max((sum(word.bold for word in line) for line in said.why), default=0)
+    widest = max(every, default=0.0)  # a page may have more digits there
+    ways = [(k, room) for room in (widest + more, widest) for k in _SIZES[3:]]
+    size = next((k for k, room in ways if room * k <= width), 0)
     for row, line in enumerate(said.why if size else ()):
         for k, word in enumerate(line):
             ink, gap = theme.text1 if word.bound else theme.text2, 0.0 if k else None
@@ -100,14 +116,14 @@ def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
             sketch.text(left, y + (row + 0.8) * 20, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
 
 
-def _line(sketches: tuple[Sketch, Sketch], box: Box, theme: Theme, said: Sentence) -> None:
+def _line(sketches: Line, box: Box, theme: Theme, said: Sentence) -> None:
     """Draw name and formulas in `box`, in the largest type that fits.
 
     If the formulas do not fit side by side in the smallest type, the first stands alone. If that does not
     fit, its numbers or a short form do, below the letters in a tall box. In a low box the name stands before
     them. The meaning stands beside the name, or below it in a tall box.
     """
-    sketch, rules = sketches
+    sketch = sketches.said
     x, y, width, height = box
     low, tall = height < LOW, height >= TALL_LINE
     size, apart, line = (LABEL, 14, y + height - 8) if low else (TITLE, 18, y + 13)
@@ -128,7 +144,7 @@ def _line(sketches: tuple[Sketch, Sketch], box: Box, theme: Theme, said: Sentenc
         letters = said.formulas[0].letters
         size = next((k for k in _SIZES[2:] if not dense and measure(letters, k) <= room), LABEL)
         if measure(letters, size) <= room:
-            sketch.text(start, baseline, letters, size, theme.text3)
+            sketch.text(start, baseline, letters, size, theme.text3, bound=said.formulas[0].of_letters)
             baseline += 22 if chosen else 19 if baseline + 37 <= y + height + 20 else 15
         short = replace(short, letters="") if short is not None and short.letters == letters else short
     halves = _halves(said.formulas[0].numbers if said.formulas else ())
@@ -136,11 +152,15 @@ def _line(sketches: tuple[Sketch, Sketch], box: Box, theme: Theme, said: Sentenc
     if chosen is None and fits and baseline + 16 <= y + height + 20 * tall:
         pitch = min(_PITCH, y + height + 20 * tall - baseline)
         for k, half in enumerate(halves):
-            _formulas((sketch, rules), (start, baseline + pitch * k), theme, [half], LABEL, False)
+            _formulas(sketches, (start, baseline + pitch * k), theme, [half], LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
-        _formulas((sketch, rules), (start, baseline), theme, *chosen)
+        _formulas(sketches, (start, baseline), theme, *chosen)
+    other = said.instead[1]
+    drawn = chosen is not None and other is not None and chosen[0][0].numbers is other.numbers
+    if other is not None and not drawn and (way := _chosen((other,), room, sizes)) is not None:
+        _formulas(sketches._replace(said=sketches.instead), (start, baseline), theme, *way)
 
 
 _DENSE = 60.0
@@ -153,7 +173,9 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     Equations, such as those of Adam's averages, are written in full if there is any room.
     """
     (x, y, width, height), (after, line) = box, at
-    passing = Bound("") if said.index >= 0 and said.formulas else None  # how large it is, what its averages are
+    passing = Bound("", needs=said.needs) if said.needs else None
+    if said.index >= 0 and said.formulas:  # how large it is, what its averages are
+        passing = Bound("")
     low, parts = height < LOW, said.meaning.split("; ")
     equations = [part for part in parts if "=" in part]
     meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
@@ -213,10 +235,9 @@ def _width(formulas: Sequence[Formula], size: int, lettered: bool) -> float:
 
 
 def _formulas(
-    sketches: tuple[Sketch, Sketch], at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int,
-    lettered: bool,
-) -> None:  # fmt: skip
-    (sketch, rules), (x, y) = sketches, at
+    sketches: Line, at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int, lettered: bool
+) -> None:
+    (sketch, rules, _), (x, y) = sketches, at
     colours = {"plain": theme.text1, "dim": theme.text2}
     for place, formula in enumerate(formulas):
         gap = None
@@ -225,7 +246,7 @@ def _formulas(
             x += 2 * _RULE + 2
             gap = 2 * _RULE + 2.0
         if lettered and formula.letters:
-            x = sketch.text(x, y, formula.letters, size, theme.text3, gap=gap) + _AIR
+            x = sketch.text(x, y, formula.letters, size, theme.text3, bound=formula.of_letters, gap=gap) + _AIR
             gap = _AIR
         for word in formula.numbers:
             ink = hue(theme, word.text) if word.tone == "violet" else colours[word.tone]

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from ...run.opened import equations
-from ...run.opened.digits import delta_column, descent, digits_of, neuron, number, product, sides_of
-from ...run.opened.equations import GAP, PASSED
+from ...run.opened.digits import delta_column, descent, digits_apart, digits_of, neuron, number, product, sides_of
+from ...run.opened.equations import GAP, PASSED, added
 from ..ink.sketch import Bound
 from ..ink.text import delta_text
 from .step_view import gradient_text, product_text
@@ -57,6 +57,11 @@ def _move(before: float, after: float) -> tuple[str, ...]:
     return number(before, digits), " to ", number(after, digits)
 
 
+def _moved(before: float, after: float) -> tuple[str, ...]:
+    """Return the sum of a weight and its change."""
+    return sides_of(added([before, after - before], after, digits_apart(before, after)))
+
+
 def _squares(loss: float, *numbers: float) -> tuple[str, ...]:
     found = equations.loss_of(np.array([numbers[::2]]), np.array(numbers[1::2]), loss)
     return () if found is None else pieces(found[1])
@@ -94,6 +99,10 @@ def _bent(op: str) -> Callable[..., tuple[str, ...]]:
     return lambda made, x: pieces(equations.applied(op, (), x, made))
 
 
+def _operated(op: str) -> Callable[..., tuple[str, ...]]:
+    return lambda made, a, b: pieces(equations.operated(op, (a, b), made, ""))
+
+
 OF_DIGITS = {f"{digits} digits": lambda value, digits=digits: (digits_of(value, digits),) for digits in (4, 3, 2)}
 """The results of equations over samples."""
 EQUATIONS: dict[str, Callable[..., tuple[str, ...]]] = {
@@ -101,12 +110,14 @@ EQUATIONS: dict[str, Callable[..., tuple[str, ...]]] = {
     "sum": _sum,
     "descent": _descent,
     "move": _move,
+    "moved": _moved,
     "squares": _squares,
     "gap": _gap,
     "product face": lambda w, x: product_text(w, x)[:2],
     "gradient face": lambda gradient, delta, x: gradient_text(gradient, (delta, x))[:2],
     "column": _column,
     **OF_DIGITS,
+    **{op: _operated(op) for op in ("add", "sub", "mul", "div")},
     **{op: _bent(op) for op in SLOPES},
     **{f"through {op}": _through(op) for op in SLOPES},
     **{f"times {op}": _times(op) for op in SLOPES},
@@ -115,10 +126,12 @@ EQUATIONS: dict[str, Callable[..., tuple[str, ...]]] = {
 """Equations by form, from their numbers."""
 
 
-def bounds(form: str, texts: Sequence[str], numbers: Sequence[Number], values: Sequence[float]) -> list[Bound]:
+def bounds(
+    form: str, texts: Sequence[str], numbers: Sequence[Number], values: Sequence[float], needs: str = ""
+) -> list[Bound]:
     """Return which numbers some texts show, as pieces of an equation; those of unknown ones if it gives other texts."""
     made = EQUATIONS[form](*values) if form in EQUATIONS else ()
     if tuple(texts) != tuple(made):
         return [Bound("")] * len(texts)
     (name, index), *more = numbers
-    return [Bound(name, int(index), f"{form}:{k}", more=tuple(more)) for k in range(len(texts))]
+    return [Bound(name, int(index), f"{form}:{k}", more=tuple(more), needs=needs) for k in range(len(texts))]

@@ -13,23 +13,37 @@ from numpy.typing import NDArray
 
 from ...run.core.tensors import Stage
 from ...run.opened.attention import BETWEEN, SHARES
-from ...run.opened.digits import Term, decimals, digits_apart, neuron, sides_of
+from ...run.opened.digits import Term, decimals, neuron, sides_of
 from ...run.opened.equations import FEW as LARGEST_LOSS
-from ...run.opened.equations import GAP, added
+from ...run.opened.equations import GAP
 from ...run.opened.micro import MicroStep, counted, loss_texts, module_path, share_text, shown_call, weight_to_show
 from ...run.opened.rule import Quantity, RuleFormula, hatted
 from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
 from ..cubes.scale import in_words
 from ..graph.layout import short as shortened
-from ..ink.sketch import BACK, CONSTANT, DELTA, FACTOR, GRADIENT, NEW_WEIGHT, RATE, RUN_LOSS, WEIGHT, Bound
+from ..ink.sketch import (
+    BACK,
+    BEND,
+    CONSTANT,
+    DELTA,
+    FACTOR,
+    GRADIENT,
+    NEW_WEIGHT,
+    NODES,
+    RATE,
+    RULE,
+    RUN_LOSS,
+    WEIGHT,
+    Bound,
+)
 from ..ink.text import delta_text, figure, loss_text
 from ..notes.layer import SYMBOLS
 from ..panels.attention import BEGINNING, quoted
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of, who
 from .captions import Captions
-from .equations import OF_DIGITS, Number, bounds
+from .equations import EQUATIONS, OF_DIGITS, Number, bounds
 from .step_view import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 
 if TYPE_CHECKING:
@@ -38,6 +52,8 @@ if TYPE_CHECKING:
 
 SQUARES = "the square of a mean is not the mean of squares"
 PRODUCTS = "the mean of products is not the product of means"
+NOISE = 1e-12
+"""A mean over samples that is not larger consists of rounding errors, and every engine has others."""
 
 
 class Sentences:
@@ -108,8 +124,16 @@ class Sentences:
         numbers = (share_text(step, self._opened) if step.formula == SHARES else "") or step.numbers
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = _equation(self._walk.named(letters), numbers, violet=back)
-        if step.kind == "node" and (samples := self._opened.of_samples(step)):
-            formula = _equation(f"{self._joined} δ" if back else "", samples, violet=back)
+        if step.kind == "node":
+            own = f"{DELTA}{NODES}" if back else NODES, step.column
+            if samples := self._opened.of_samples(step):
+                formula = _equation(f"{self._joined} δ" if back else "", samples, violet=back)
+            elif step.op in EQUATIONS and not back:
+                formula = self._numbered(
+                    formula, step.op, (own, *((NODES, row) for row in self._operands(step.column)))
+                )
+            if formula.passes and abs(step.value) > NOISE:
+                formula = _ending(formula, own, step.value)
         name = "residual stream" if back and step.formula.startswith("residual sum") else name
         said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
@@ -123,6 +147,11 @@ class Sentences:
         elif step.kind == "stage":
             meaning = f"{meaning}; {self._about(step)}"
         return Sentence(said, meaning, (formula,), short=Formula(formula.letters, formula.numbers[-1:]))
+
+    def _operands(self, row: int) -> tuple[int, ...]:
+        """Return the rows that a node of a formula takes."""
+        tape = self._opened._passes.network.formula
+        return () if tape is None else tape.nodes[row].args
 
     def _place(self, step: MicroStep) -> int:
         """Return the letter of a word that a micro-step shows, from 1; 0 for none."""
@@ -219,18 +248,20 @@ class Sentences:
         made = float(self._frame.activations[stage.name][i])
         if step.kind == "unit":
             letters, short = f"{SYMBOLS.get(stage.kind, stage.kind)}(sum) = output", None
+            needs = self._bent(stage)
             if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
                 bound = Bound(stage.name, i, "plain")
                 short = formula = Formula("mean output", (Word(decimals(made, 4).text, bold=True, bound=bound),))
                 if samples := self._opened.of_samples(step):
                     formula = _ending(_equation("mean output", samples, violet=False), (stage.name, i), made)
             else:
+                made_so = _equation(letters, step.numbers.rpartition(": ")[2], violet=False)
                 formula = self._numbered(
-                    _equation(letters, step.numbers.rpartition(": ")[2], violet=False), stage.kind,
+                    replace(made_so, needs=needs), stage.kind,
                     ((stage.name, i), (self._walk.sources(stage)[0], i)),
                 )  # fmt: skip
             kind = self._forward(in_words(stage.kind), stage.kind)
-            return Sentence(f"output {self._name(stage, i)}", kind, (formula,), short=short)
+            return Sentence(f"output {self._name(stage, i)}", kind, (formula,), short=short, needs=needs)
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[Term] = [self._factors(k) for k in range(first, first + width)]
@@ -287,9 +318,9 @@ class Sentences:
         if self._follow and tensor.shape[:1] == (len(rows),):
             row = rows[(index - tensor.start) * len(rows) // tensor.size]
             meaning = f"{meaning}; row of {row}".removeprefix("; ")
-        parts, digits = [update.before, update.after - update.before], digits_apart(update.before, update.after)
-        left, sign, result = sides_of(added(parts, update.after, digits))
-        short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
+        left, sign, result = EQUATIONS["moved"](update.before, update.after)
+        added = Formula("w + Δw = w'", (Word(left), Word(sign, "dim"), Word(result, bold=True)))
+        short: Formula | None = self._numbered(added, "moved", ((WEIGHT, index), (NEW_WEIGHT, index)))
         if step.phase == "gradients":  # no number of the rule is worked out yet
             summed = step if step.op and index == step.weights[step.column] else None
             made, short = self._of_gradient(index, summed), None
@@ -303,7 +334,7 @@ class Sentences:
                 )
                 if self._walk.is_mean(index) and self._opened.varies(index):
                     meaning = "; ".join(filter(None, (meaning, "each sample has its own δ · x", PRODUCTS)))
-            coming = tuple(Formula(one.letters, ()) for one in rule if len(rule) == 1 and one.letters)
+            coming = tuple(replace(one, numbers=()) for one in rule if len(rule) == 1 and one.letters)
             rule = (made, *coming)
         else:
             averages = [line for line in update.lines[:-1] if "g" in names_of(line)]
@@ -331,6 +362,7 @@ class Sentences:
         before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
         lines = self._opened.update(index).lines
         found = rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
+        found = tuple(replace(formula, needs=RULE) for formula in found)
         if len(found) != 1:
             return found
         of = (WEIGHT, index), (RATE, 0), (GRADIENT, index), (NEW_WEIGHT, index)
@@ -360,8 +392,8 @@ class Sentences:
         """Return a number by its name and index, as a page has it."""
         opened, k = self._opened, int(index)
         own: dict[str, NDArray[np.floating]] = {
-            WEIGHT: self._frame.values, NEW_WEIGHT: opened.new_values, GRADIENT: opened.gradient,
-            FACTOR: self._walk.lighting.forward_factors,
+            NODES: opened._passes.means, f"{DELTA}{NODES}": opened._passes.adjoint_sums, WEIGHT: self._frame.values,
+            NEW_WEIGHT: opened.new_values, GRADIENT: opened.gradient, FACTOR: self._walk.lighting.forward_factors,
         }  # fmt: skip
         if name in own:
             return float(own[name][k])
@@ -394,7 +426,7 @@ class Sentences:
             return self._numbered(formula, "gap", (own, *of))
         if after is None:
             return formula
-        y = after.name, unit
+        y, formula = (after.name, unit), replace(formula, needs=self._bent(after))
         if len(step.factors) == 2:
             return self._numbered(formula, f"through {after.kind}", (own, (f"{DELTA}{after.name}", unit), y))
         reader = next((s for s in self._subject.stages if self._walk.sources(s) == (after.name,)), None)
@@ -405,6 +437,10 @@ class Sentences:
         if len(pairs) == 1:
             return self._numbered(formula, f"times {after.kind}", (own, *pairs[0], y))
         return self._numbered(formula, f"passed {after.kind}", (own, y, *(number for pair in pairs for number in pair)))
+
+    def _bent(self, stage: Stage) -> str:
+        """Return what the equations of an activation need: that of hidden layers may be another one in a page."""
+        return BEND if stage.weight is None and stage.name in self._names.hidden else ""
 
     def _summed(self, terms: int, zeros: int = 0) -> str:
         """Return the words for the sum of a gradient's `terms`; `zeros` of a word's terms are left out."""
@@ -428,7 +464,7 @@ class Sentences:
 
 def _bound(formula: Formula, form: str, numbers: Sequence[Number], values: Sequence[float]) -> Formula:
     """Return a formula with the numbers of its words, as pieces of an equation."""
-    own = bounds(form, [word.text for word in formula.numbers], numbers, values)
+    own = bounds(form, [word.text for word in formula.numbers], numbers, values, formula.needs)
     return replace(
         formula, numbers=tuple(word._replace(bound=one) for word, one in zip(formula.numbers, own, strict=True))
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Literal, NamedTuple
 
@@ -66,6 +66,17 @@ class Formula:
 
     letters: str
     numbers: tuple[Word, ...]
+    needs: str = ""  # as of a `Bound`
+
+    @property
+    def passes(self) -> bool:
+        """Whether no page can write its numbers for another step."""
+        return bool(self.numbers) and all(word.bound is not None and not word.bound.name for word in self.numbers)
+
+    @property
+    def of_letters(self) -> Bound | None:
+        """What a page needs to know of the letters: they pass with their numbers."""
+        return Bound("") if self.passes else Bound("", needs=self.needs) if self.needs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +92,16 @@ class Sentence:
     passing: bool = True  # whether the caption is true of the numbers of one step alone
     why: tuple[tuple[Word, ...], ...] = ()  # lines about one sample: what its target asks, and where the weight goes
     chosen: bool = False  # whether it is about one of many numbers, which was chosen by its size
+    needs: str = ""  # what its meaning needs, as a `Bound`
+
+    @property
+    def instead(self) -> tuple[str, Formula | None]:
+        """What the first formula lacks in other steps of a page (empty: its numbers), and what can stand there."""
+        first, short = self.formulas[:1], self.short
+        if not first or short is None or short.passes or not (first[0].passes or first[0].needs):
+            return "", None
+        letters = "" if short.letters == first[0].letters else short.letters  # which need the same
+        return "" if first[0].passes else first[0].needs, replace(short, letters=letters)
 
     def solved(self, texts: Iterable[str]) -> bool:
         """Return whether the result of a formula is among `texts`; True without a result."""

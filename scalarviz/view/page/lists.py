@@ -198,8 +198,8 @@ class FrameLists:
         """
         self._standing = {f"{name} at step ": f"{name} recorded at step " for name in standing}
         for bench in (one for some in self._benches for one in some):
-            bench.captioned = bench.strip.clips = False
-        long = replace(frame, step=LONG_STEP, loss=LONG_LOSS, shown_loss=LONG_LOSS, lr=LONG_RATE, next_lr=None)
+            bench.captioned = False
+        long = replace(frame, dead={}, step=LONG_STEP, loss=LONG_LOSS, shown_loss=LONG_LOSS, lr=LONG_RATE, next_lr=None)
         for edited in (True, False):
             self.add_frame(replace(long, edited=edited), words)
 

@@ -23,6 +23,7 @@ from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Listed, Record, short
+from ..ink.sketch import NODES
 from ..micro.light import whose_deltas
 from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView, Sentence
 from ..micro.walk import Walk, open_step, sides
@@ -31,12 +32,12 @@ from ..workbench import Workbench
 from .lists import PARTS, SHAPES, PictureLists, Pool, number_in
 from .pack import array_text, packed_text
 from .page import MOST_BESIDE, json_number
-from .trials import MOST_WEIGHTS, deltas_of, reproduces
+from .trials import MOST_WEIGHTS, deltas_of, nodes_of, reproduces
 
 Floats = NDArray[np.float64]
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
-COMING = "coming"
-"""First part of a record that steps have which the page computes, where others have a caption."""
+COMING, OTHER = "coming", "other "
+"""First parts of records of steps that the page computes: of all, or of those without the recorded rule or bend."""
 SPOTS = {"phase", "switch"}  # places of the picture that a page can press
 
 
@@ -77,9 +78,8 @@ def opened_of(
     """
     places = steps_to_open(asked, [int(source.steps[k]) for k in frames], np.asarray(loss, np.float64))
     book, count = _Book(subject, pool), sum(tensor.size for tensor in subject.tensors)
-    lengths = [*book.rows.items()]
     if asked is None:
-        width = 4 * count + 2 * sum(length for _, length in lengths)
+        width = 4 * count + 2 * sum(book.rows.values())
         places = places[: MOST_BYTES // (2 * 4 * width)]
     elif places and (why := source.lacks("micro")):
         raise InputError(f"open: {why}")
@@ -95,6 +95,7 @@ def opened_of(
                 try:
                     opened = open_step(subject, alone=alone)
                     walk = Walk(opened, subject, frame)
+                    book.rows[NODES] = nodes_of(opened._passes.network)
                 except ScalarvizError:  # steps that cannot be read are left out
                     continue
                 numbers = {"loss": json_number(opened.loss), "lr": json_number(opened.lr)}
@@ -108,7 +109,7 @@ def opened_of(
     if not rows:
         return None
     plans = [json.loads(plan) for plan in book.plans]
-    told = {"plans": plans, "walks": walks, "rows": lengths, "models": [*models.values()]}
+    told = {"plans": plans, "walks": walks, "rows": [*book.rows.items()], "models": [*models.values()]}
     if count <= MOST_WEIGHTS:  # texts have many digits
         return told, array_text(np.stack(rows))
     return told, packed_text(np.stack(rows).astype(np.float32), exact=True)
@@ -170,8 +171,9 @@ class _Book:
         parts = self._lists[shape].parts()
         for name in PARTS:
             yield from parts[name]
-        for record in self._listed.records([self._benches[shape].step_drawing.in_place_of_caption()]):
-            yield [COMING, *record]
+        for needs, sketch in self._benches[shape].step_drawing.instead():
+            for record in self._listed.records([sketch]):
+                yield [f"{OTHER}{needs}" if needs else COMING, *record]
         for spot in self._benches[shape].spots:
             if spot.name in SPOTS:
                 yield ["spot", *short(spot.box), spot.name, spot.value, spot.words]
@@ -191,8 +193,11 @@ def _numbers(walk: Walk, opened: Opened, rows: Sequence[str], count: int) -> Flo
     A weight times its factor is what the cube shows on the way forward or backward. Many weights share a factor. In a
     large network the values are those of the page's frame.
     """
-    made = [np.asarray(walk.frame.activations.get(name, walk.subject.target), np.float64) for name in rows]
-    deltas = [opened.delta_sums.get(name, np.full(np.size(row), np.nan)) for name, row in zip(rows, made, strict=True)]
+    passes, nodes = opened._passes, slice(nodes_of(opened._passes.network))
+    found: dict[str, Any] = {**walk.frame.activations, NODES: passes.means[nodes]}
+    sums: dict[str, Any] = {**opened.delta_sums, NODES: passes.adjoint_sums[nodes]}
+    made = [np.asarray(found.get(name, walk.subject.target), np.float64) for name in rows]
+    deltas = [sums.get(name, np.full(np.size(row), np.nan)) for name, row in zip(rows, made, strict=True)]
     values, micro_step = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
     back = micro_step.backward_factors
     with np.errstate(all="ignore"):

@@ -35,7 +35,7 @@ from ..shown.subject import Subject
 from .choices import activations, optimisers
 from .pack import array_text, deflated, dense_text
 from .scripts import bare, joined, plain
-from .trials import trial_of
+from .trials import Trial, bent, trial_of
 
 DATA_LIMIT = 4_000_000
 """Most bytes of a page's training data, where nobody sets another limit."""
@@ -129,12 +129,13 @@ def trains_of(
     made, others = module(problem), list[str]()
     for tape in tapes[1:]:
         if look_so := _view(network, tape):
-            bent = module(replace(problem, plan=lower(tape.only(loss=True))))
-            others.append(f"[{_called(bent)}, {_called(look_so[2])}]")
-    programs = {"MADE": made, "VIEW": look, "TRIAL": "return null;" if alone is None else alone.program}
+            trained = module(replace(problem, plan=lower(tape.only(loss=True))))
+            opened = alone and trial_of(problem, bent(network, tape), subject)
+            others.append(f"[{', '.join(map(_called, (trained, look_so[2], _opener(opened))))}]")
+    programs = {"MADE": made, "VIEW": look, "TRIAL": _opener(alone)}
     consts = [f"const {name} = {_called(text)};\n" for name, text in programs.items()]
     consts.append(f"const RULES = [{', '.join(['MADE', *map(_called, rules.programs)])}];\n")
-    consts.append(f"const BENDS = [{', '.join(['[MADE, VIEW]', *others])}];\n")
+    consts.append(f"const BENDS = [{', '.join(['[MADE, VIEW, TRIAL]', *others])}];\n")
     begin = f"(() => {{\n{bare(plain(runtime()))}"  # names apart from those of the page, where there is no worker
     part = "".join(consts)
     program = f"{begin}{part}{bare(joined('worker.js'))}}})();\n"
@@ -152,6 +153,10 @@ def trains_of(
 def training_text(told: Mapping[str, Any]) -> str:
     """Return what a page is told of its training, as JSON that cannot end an element."""
     return json.dumps({**told}, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _opener(trial: Trial | None) -> str:
+    return "return null;" if trial is None else trial.program
 
 
 def _called(body: str) -> str:

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from ...engine.js.module import trial
 from ...engine.problem import Problem
+from ...run.core.graph import Forward
 from ...run.opened.network import Network, uses_in
+from ...tape import Tape
+from ..ink.sketch import NODES
 from ..micro.walk import Walk
 from ..shown.subject import Subject
 
@@ -36,17 +39,31 @@ def trial_of(problem: Problem, network: Network, subject: Subject) -> Trial | No
     if not known or weighted or count > MOST_WEIGHTS or count != problem.n_weights or plan.body.couples:
         return None
     forward, backward, back = factor_rows(network, count)
-    rows = [row for own in network.rows_of.values() for row in own.tolist()]
-    deltas = [NONE if before else row
-              for name, own in network.rows_of.items()
-              for row, before in zip(own.tolist(), network.before_weights[name].tolist(), strict=True)]  # fmt: skip
+    nodes = range(nodes_of(network))
+    rows = [*(row for own in network.rows_of.values() for row in own.tolist()), *nodes]
+    deltas = [*(NONE if before else row
+                for name, own in network.rows_of.items()
+                for row, before in zip(own.tolist(), network.before_weights[name].tolist(), strict=True)),
+              *nodes]  # fmt: skip
     means, sums = [*rows, plan.body.loss, *forward.tolist()], [*deltas, *backward.tolist(), *back.tolist()]
     told = {
-        "rows": [[name, len(own)] for name, own in network.rows_of.items()],
+        "rows": [*([name, len(own)] for name, own in network.rows_of.items()), [NODES, len(nodes)]],
         "means": len(means), "outputs": len(means) + len(sums),
         "view": {"parameters": plan.n_parameters + plan.n_derived, "features": plan.n_features},
     }  # fmt: skip
     return Trial(told, trial(problem, plan, means, sums))
+
+
+def nodes_of(network: Network) -> int:
+    """Return how many nodes a formula has; any other network has none."""
+    return 0 if network.formula is None else len(network.formula.nodes)
+
+
+def bent(network: Network, tape: Tape) -> Network:
+    """Return a network with a tape of the same form."""
+    own = network.forward
+    taps = [*zip(own.stages, own.taps, strict=True)]
+    return Network(Forward(tape, own.plan, own.tensors, own.dtype, (own.reduction, own.share), taps, own.shape))
 
 
 def reproduces(walk: Walk, count: int) -> bool:

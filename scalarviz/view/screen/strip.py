@@ -18,7 +18,7 @@ from ..cubes.scale import ActivationScale, Coloring, LegendScale, Tick
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
 from ..ink.boxes import BELOW, CHANNEL, GAP, LABEL, STRIP, TITLE, Places
-from ..ink.sketch import Anchor, Box, Lines, Sketch, Spot, TextItem, rgba
+from ..ink.sketch import CLIPPED, Anchor, Bound, Box, Lines, Sketch, Spot, TextItem, rgba
 from ..ink.text import measure
 from ..ink.theme import OF_A_THEME, Colormap, Theme, mixed, rgb
 from ..ink.widgets import caption_lines, wrapped
@@ -163,9 +163,6 @@ class Strip:
     `density` is device pixels per logical pixel.
     """
 
-    clips = True
-    """Whether the legend says how many numbers are beyond its ends."""
-
     def __init__(
         self,
         subject: Subject,
@@ -247,8 +244,6 @@ class Strip:
         about = quantity_words(self._colouring.quantity, self._subject, frame) if about is None else about
         about = about or ("" if self._subject.source.counted else self.sizing.words())  # otherwise the HUD says it
         dark = self._colouring.dark
-        if not self.clips:
-            scale = replace(scale, note=scale.note.rpartition(" \N{MIDDLE DOT} ")[0])
         if about and not dark:  # the samples are more useful than the ticks
             clipped = scale.note.rpartition(" · ")[2]
             log = " · log" if self._colouring.range.scale == "symlog" else ""  # kept longer than the clipped part
@@ -346,7 +341,10 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8], c
     baseline = y + 14
     sketch.text(x, baseline, scale.title, TITLE, theme.text1, bold=True)
     if not theme.presenter and measure(scale.title, TITLE, True) + 16 + measure(scale.note, LABEL) <= width:
-        sketch.text(x + width, baseline, scale.note, LABEL, theme.text3, anchor="right")
+        scope, dot, share = scale.note.rpartition(" · ")
+        _, said, _ = share.partition(" clipped")  # a browser says the share alone
+        bound = Bound(CLIPPED, form="share", before=scope + dot, after=said) if said else None
+        sketch.text(x + width, baseline, scale.note, LABEL, theme.text3, anchor="right", bound=bound)
     top = baseline + 20
     if len(scale.marks) and not theme.presenter:
         at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5

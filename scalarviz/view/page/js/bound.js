@@ -1,7 +1,7 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
 import { hexOf, inkOn } from "./inks.js";
-import { MINUS_SIGN, chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shortText, sureChip } from "./numbers.js";
+import { MINUS_SIGN, chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shareText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { unitOf } from "./ranges.js";
 
@@ -20,6 +20,7 @@ const MADE = {
   rate: rateText,
   plain: (value) => numberText(value, 4),
   delta: deltaText,
+  share: shareText,
   target: (value) => (Number.isNaN(value) ? "?" : chipText(value)),
   tick: (value) => shortText(value, true),
   "small tick": (value) => (Math.abs(value) < 0.1 ? exponentText(value, 1, true) : shortText(value, true)),
@@ -53,6 +54,7 @@ export class Moment {
     if (form.startsWith("range")) return [shown.extents[name], 0];
     if (name === "tick") return [Math.sign(index) * shown.legend.range.high * 10 ** (1 - Math.abs(index)) || 0, 0];
     if (name === "=") return [index, 0];
+    if (name === "clipped") return [this.clipped, 0];
     if (name === "step") return [frame.step, 0];
     if (name === "run loss") return [frame.loss, 0];
     if (name === "rate") return [frame.lr, 0];
@@ -101,6 +103,14 @@ export class Moment {
   swatchOf(name) {
     const colour = [...(this.rowOf(name) ?? [])], parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
     return !parts.length || !parts.every(Number.isFinite) ? null : hexOf(parts.map((part) => Math.min(Math.max(part, 0), 1)));
+  }
+
+  /** The share of the numbers of the legend beyond its range. */
+  get clipped() {
+    const { legend: { numbers, range }, spans } = this.shown;
+    let [beyond, count] = [0, 0];
+    for (const [first, end] of spans) for (let k = first; k < end; k++, count++) beyond += Number(Math.abs(numbers[k]) > range.high);
+    return count ? beyond / count : 0;
   }
 
   /** Return the places of the known weights on the scale of the legend, 0 to 1. */

@@ -147,6 +147,14 @@ function moveOf(before, after) {
   return [numberText(before, digits), " to ", numberText(after, digits)];
 }
 
+/** Return the sum of a weight and its change. */
+function movedOf(before, after) {
+  const apart = after - before, digits = [4, 5, 6, SURE].find(k => digitsOf(before, k) !== digitsOf(after, k)) ?? 4, minus = apart < 0;
+  const written = say => `${say(before)} ${minus ? MINUS_SIGN : "+"} ${inBrackets(say(minus ? -apart : apart))}`;
+  const found = equationOf(written, round => round(before) + round(apart), after, digits);
+  return [found.slice(0, -2).join(""), ...found.slice(-2)];
+}
+
 // ---- equations with significant digits
 
 /** Return an equation: `written` writes its numbers by a function, `again` computes it with rounded ones. */
@@ -164,6 +172,9 @@ const joinedBy = (numbers, sign, say) => numbers.map((x, k) => (k ? inBrackets(s
 function timesEquation(result, ...factors) {
   return equationOf((say) => joinedBy(factors, " \u00b7 ", say), (round) => factors.reduce((all, x) => all * round(x), 1), result);
 }
+
+const OPERATIONS = { add: ["+", (a, b) => a + b], sub: [MINUS_SIGN, (a, b) => a - b], mul: ["\u00b7", (a, b) => a * b], div: ["/", (a, b) => a / b] };
+const operatedOf = (sign, again) => (made, a, b) => equationOf(say => joinedBy([a, b], ` ${sign} `, say), round => again(round(a), round(b)), made);
 
 /** Return the largest terms of a long sum and the sum of the others. */
 function condensedTerms(parts, count) {
@@ -252,11 +263,13 @@ const EQUATIONS = {
   sum: neuronOf,
   descent: descentOf,
   move: moveOf,
+  moved: movedOf,
   squares: squaresOf,
   gap: gapOf,
   "product face": (w, x) => faceOf(chipText(w, true), chipText(x), chipText(w * x, true)),
   "gradient face": gradientFace,
   column: columnOf,
+  ...Object.fromEntries(Object.entries(OPERATIONS).map(([name, one]) => [name, operatedOf(...one)])),
   ...Object.fromEntries([4, 3, 2].map((digits) => [`${digits} digits`, (value) => [digitsOf(value, digits)]])),
   ...Object.fromEntries(Object.entries(BENT).flatMap(([name, bend]) => [
     [name, (made, x) => equationOf((say) => `${name === "sigmoid" ? "\u03c3" : name}(${say(x)})`, (round) => bend(round(x)), made)],
@@ -270,4 +283,10 @@ const EQUATIONS = {
 export function pieceOf(form, numbers) {
   const [name, piece] = form.split(":");
   return EQUATIONS[name](...numbers)[piece] ?? "";
+}
+
+/** Return the form of an equation with another activation in place of one; "": it is unknown. */
+export function formWith(form, one, other) {
+  const [name, piece] = form.split(":"), found = name.endsWith(one) ? name.slice(0, name.length - one.length) + other : name;
+  return found in EQUATIONS ? `${found}:${piece}` : "";
 }

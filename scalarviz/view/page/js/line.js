@@ -46,6 +46,13 @@ export class Line {
     return { labels, kinds: place ? Object.fromEntries(Object.keys(labels).map(row => [row, name])) : {} };
   }
 
+  /** What is not as recorded after a frame: "rule" of the optimiser, "bend" of hidden layers. */
+  othersAt(frame) {
+    const { limits } = this.recording.told.settings, other = (name, usual = 0) => this.valueAt(name, frame, usual) !== usual;
+    const rule = other("rule") || other("raw") || other("l1", limits.l1) || other("l2", limits.l2);
+    return [...(rule ? ["rule"] : []), ...(other("bend") ? ["bend"] : [])];
+  }
+
   /** Return how many samples there are after a frame, and how many a step takes: a batch of all samples stays one. */
   sizesAt(frame) {
     let { samples, batch, sampling } = this.recording.told.settings;
@@ -57,12 +64,12 @@ export class Line {
     return { samples, batch };
   }
 
-  /** Return what a picture says of the training, by what it would say without changes: pairs of texts. */
-  wordsAt(frame) {
-    const { rules, wide, bends: [{ labels: recorded }], lossOf, settings } = this.recording.told, said = count => `batch ${countText(count)}`;
+  /** Return what a picture says of the training, by what it would say without changes: pairs of texts; `kind` is its optimiser. */
+  wordsAt(frame, kind = this.recording.told.wide) {
+    const { rules, bends: [{ labels: recorded }], lossOf, settings } = this.recording.told, said = count => `batch ${countText(count)}`;
     const { samples, batch } = this.sizesAt(frame);
     const bent = Object.entries(this.bendAt(frame).labels).map(([row, label]) => [recorded[row], label]);
-    return [[wide, rules[this.valueAt("rule", frame, 0)].kind], [said(settings.batch), said(batch)], [lossOf, lossOf.replace(countText(settings.samples), countText(samples))], ...bent];
+    return [[kind, rules[this.valueAt("rule", frame, 0)].kind], [said(settings.batch), said(batch)], [lossOf, lossOf.replace(countText(settings.samples), countText(samples))], ...bent];
   }
 
   /** Whether a weight got another value after the last step, so that loss, gradient and update are older. */

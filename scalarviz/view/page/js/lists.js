@@ -15,15 +15,14 @@ export function splicedList(before, steps, count) {
   return found.length === before.length && found.every((one, k) => one === before[k]) ? before : found;
 }
 
-const PASSING = "passing", COMING = "coming";
+const PASSING = "passing", COMING = "coming", OTHER = "other "; // marks of records that are not for every step
+const MARKS = [PASSING, COMING, ...["rule", "bend"].flatMap(one => [one, OTHER + one])];
 const DOT = "  \u00b7  "; // between the texts of a line
 
 export class PageLists {
   constructor({ quantities, choices, lists, shapes, layouts, records, standing = {} }) {
     Object.assign(this, { quantities, choices, records, layouts, standing: new Map(Object.entries(standing)), shapes: shapes.map((number) => layouts[number]) });
-    this.passing = new Set([...records.keys()].filter((k) => records[k][0] === PASSING)); // true of one moment alone
-    this.coming = new Set([...records.keys()].filter((k) => records[k][0] === COMING)); // of computed steps alone
-    for (const k of [...this.passing, ...this.coming]) records[k].shift();
+    this.marks = records.map(record => (MARKS.includes(record[0]) ? record.shift() : ""));
     this.count = { next: 0 }; // of the records so far
     this.each = quantities.length + choices; // series of a shape: pictures by quantity, then panels by choice
     this.series = Array.from({ length: shapes.length * this.each }, () => []); // each has the list of every frame
@@ -33,13 +32,22 @@ export class PageLists {
     });
   }
 
-  /** Return the records of a list that do not pass; a text behind one that passes takes its place. */
-  lasting(list) {
+  /** Return the records of a list of a recorded step. */
+  recordedIn(list) {
+    return list.flatMap(number => (this.marks[number] === COMING || this.marks[number].startsWith(OTHER) ? [] : [this.records[number]]));
+  }
+
+  /**
+   * Return the records of a list that do not pass; a text behind one that passes takes its place. Of what the step does not
+   * have as recorded, `others` has functions by mark that return a record as it is then; null: it goes.
+   */
+  lasting(list, others = {}) {
     let place = null; // of the text that passed: its own, or its gap behind another text
     return list.flatMap(number => {
-      const record = this.records[number], [name, x, ...rest] = record, follows = name.startsWith("next "), before = place;
+      const mark = this.marks[number], own = this.records[number], record = mark in others ? others[mark](own) : own, [name, x, ...rest] = record ?? own;
+      const follows = name.startsWith("next "), before = place, gone = !record || mark === PASSING || (mark.startsWith(OTHER) && !(mark in others));
       place = null;
-      if (!this.passing.has(number)) return [before && follows ? [before.gap ? name : name.slice(5), before.x, ...rest] : record];
+      if (!gone) return [before && follows ? [before.gap ? name : name.slice(5), before.x, ...rest] : record];
       if (name === "text") place = { x, gap: false };
       else if (follows) place = before ?? { x, gap: true };
       return [];

@@ -126,3 +126,10 @@ export function errorOf({ texels, errors }, quantity, index) {
   if (!(least > 0)) return of("update") || of("weight") ? Infinity : 0;
   return (of("update") + (of("weight") * update) / weight) / least;
 }
+
+/** Return a share as "0 %", "2.6 %", "100 %"; a small share that is not zero is "<0.1 %". */
+export function shareText(share) {
+  const percent = 100 * share;
+  if (percent > 0 && percent < 0.1) return "<0.1 %";
+  return `${percent >= 10 ? fixed(percent, 0) : percent && Number(scientific(percent, 1).join("e"))} %`;
+}

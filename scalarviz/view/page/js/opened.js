@@ -68,7 +68,7 @@ export class OpenedPage extends Page {
 
   /** Open the step after the frame that is shown, which this page computes: its pictures are those of a stored step. */
   async compute() {
-    if (this.training?.foreign) return this.tell(this.training.foreign);
+    if (this.training?.closed) return this.tell(this.training.closed);
     const { models } = this.walks, found = (await this.training?.open(models.map(({ told }) => told.alone))) ?? [];
     if (!found.length && this.held.length) return this.enter(nearestOf(this.held, this.frame), false);
     if (!found.length) return this.tell("the step after this one does not open: the page lacks some of its numbers");

@@ -17,7 +17,6 @@ const MOST_LINES = 12; // the oldest goes
 const SLOW_MS = 500; // of a long way, which the page then says
 const FRAME_MS = 12; // of training for one frame, so that the page keeps its frames
 const LOOK_MS = 300; // between two moments of panels while a recording plays, for the same reason
-const FORMULAS = { rule: "its optimiser", bend: "its activation", l1: "its penalty", l2: "its penalty", keep: "gradients that stay" }; // that change with these
 const notNegative = value => Number.isFinite(value) && value >= 0;
 const FITS = { // whether a page can take a value; elsewhere any finite number
   lr: notNegative,
@@ -241,11 +240,10 @@ export class TrainOn {
     putAddress("#");
   }
 
-  /** Why the step after the shown frame does not open: the words of a recorded step are not those of other formulas. */
-  get foreign() {
-    const { line, page, told: { settings: { limits } } } = this, other = name => line && line.valueAt(name, page.frame, limits[name] ?? 0) !== (limits[name] ?? 0);
-    const found = Object.entries(FORMULAS).find(([name]) => other(name));
-    return found && this.possible ? `the step after this one does not open, because the page has no words for ${found[1]}` : "";
+  /** Why the step after the shown frame does not open; "" if it does. */
+  get closed() {
+    const { line, page, possible } = this;
+    return possible && line?.valueAt("keep", page.frame, 0) > 0 ? "the step after this one does not open: no step sets its gradients to 0" : "";
   }
 
   /** Return the numbers of the step after the frame that is shown, of these sides of the switch; null if they are unknown. */
@@ -258,7 +256,8 @@ export class TrainOn {
     const known = sides.filter(alone => alone || line.sizesAt(frame).batch === batch); // its words say how many samples
     const [[, rates]] = line.pace(page.run.steps[frame], frame);
     const found = await this.reach(line, frame, { open: { rates, sides: known } });
-    return found?.opened.map(one => ({ frame, ...one })) ?? null;
+    const { rules: [{ kind }], bends } = told, own = bends[line.valueAt("bend", frame, 0)].name;
+    return found?.opened.map(one => ({ frame, others: line.othersAt(frame), bends: [bends[0].name, own], words: line.wordsAt(frame, kind), ...one })) ?? null;
   }
 
   /** Add a frame that the engine computed to a line, and show it. */

@@ -1,7 +1,7 @@
 // The opened steps in a page: the frames that have any after them; at each micro-step, what the cubes show and the
 // window's list around them.
 
-import { pieceOf } from "./equations.js";
+import { formWith, pieceOf } from "./equations.js";
 import { rgbOf } from "./gl.js";
 import { MARK_BITS } from "./quantity.js";
 import { colourAt, extentOf, mapIn, symmetricRange, tableOf, unitOf, weightRange } from "./ranges.js";
@@ -14,6 +14,7 @@ const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update:
 const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6 };
 /** The quantity of the cubes in each phase. */
 const SHOWN = ["gradient", "product", "product", "passed on", "gradient", "change"];
+const FORM = 9; // place in a record of a number
 /** Most units of a row with a delta as a second line beside each. */
 const SECOND = 64;
 const SHINES = 0.8, GLIMMERS = 0.25, SHINING = 4000; // light around current cubes and known ones; most cubes with light
@@ -74,6 +75,12 @@ function riseOf([height, first, ...shares], change) {
   return (most > 0 && most < Infinity ? 1 / roundedUp(most / (SINKS * height * room)) : 1) / height;
 }
 
+/** Return what becomes of records in a step with another activation: its equations have that one, where the page knows it. */
+function withBends(one, other) {
+  const formIn = record => (record[0].endsWith("number") ? formWith(record[FORM], one, other) : ""), known = formWith(`${one}:0`, one, other) !== "";
+  return { bend: record => (formIn(record) ? record.with(FORM, formIn(record)) : null), "other bend": record => (known ? null : record) };
+}
+
 export class RecordedWalk {
   constructor(told, { plans, rows: lengths }, numbers, run) {
     const { layouts, records, count } = run.lists;
@@ -94,10 +101,13 @@ export class RecordedWalk {
     this.written = Object.assign(Object.create(null), Object.fromEntries([...this.rows, ...named]), own);
   }
 
-  /** Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone. */
-  again(run, { frame, loss, lr, rows, deltas, ...numbers }) {
+  /**
+   * Return the step after a frame that the page computed: this walk with other numbers, without the words that it knows of its own alone.
+   * `others` is what it does not have as recorded, `bends` are the recorded activation and its own, `words` as of `standingIn`.
+   */
+  again(run, { frame, loss, lr, rows, deltas, others, bends, words, ...numbers }) {
     const { told, lengths } = this, walk = Object.assign(Object.create(this), { run }), joined = named => lengths.flatMap(([name, count]) => [...(named[name] ?? Array(count).fill(NaN))]);
-    walk.computed = true;
+    walk.computed = { words, others: Object.assign({}, ...others.map(name => (name === "bend" ? withBends(...bends) : { rule: () => null, "other rule": record => record }))) };
     walk.told = { ...told, frame, loss, lr, step: run.steps[frame] + 1, said: told.said.map(([always]) => [always]) };
     walk.take({ ...numbers, rows: Float64Array.from(joined(rows)), deltas: Float64Array.from(joined(deltas)) });
     return walk;
@@ -130,7 +140,7 @@ export class RecordedWalk {
   /** Return the display list of a micro-step, for the lying picture (0) or the standing one (1). */
   listAt(at, shape) {
     const list = this.lists[(at - 1) * this.shapes + shape], { lists } = this.run;
-    return this.computed ? lists.standingIn(lists.lasting(list)) : list.flatMap(number => (lists.coming.has(number) ? [] : [this.records[number]]));
+    return this.computed ? lists.standingIn(lists.lasting(list, this.computed.others), this.computed.words) : lists.recordedIn(list);
   }
 
   /** Return a part of what a micro-step lights, as bytes: of the weights, or of all rows. */
@@ -166,7 +176,7 @@ export class RecordedWalk {
     }
     const loss = phase >= PHASE.loss ? Number(told.loss) : NaN;
     return {
-      pieceOf, step: told.step, loss, lr: Number(told.lr), sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
+      pieceOf, kinds: base.kinds, step: told.step, loss, lr: Number(told.lr), sample_loss: told.alone && phase >= PHASE.loss ? loss : null, written: Object.assign(Object.create(this.written), { weight }),
       texels: { weight, [quantity]: numbers.map((x, k) => (lit[k] ? x : 0)) }, flags, reached, rise, lit: { [quantity]: lit }, list: this.listAt(at, shape), past: told.frame < run.frames - 1,
       deltasOf: name => deltas.get(name), whole: name => (name === quantity ? ranged : undefined), shine: player => lightsOf(player, this.lightAt(at, LIGHT.now)), instead: player => darkOf(player, weight, phase > PHASE.loss, deltas),
     };

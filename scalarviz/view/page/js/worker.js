@@ -1,7 +1,7 @@
 // The training of a page, in a worker: it does some steps when the page asks, and says what they computed.
 // Before it stand the engine (engine/js), MADE (the functions of this run), VIEW (those of the sample's rows) and TRIAL
-// (those of an opened step), RULES (the updates of this run's optimiser and of others) and BENDS (MADE and VIEW, and those
-// of other activations).
+// (those of an opened step), RULES (the updates of this run's optimiser and of others) and BENDS (these three, and those of
+// other activations).
 
 const COLOUR = 3; // numbers of a colour
 const PLACES = 129, INNER = 0.92; // of a weight, whose losses are a curve; the share of its span where it may be
@@ -29,7 +29,7 @@ class PageTraining {
       else trained.forEach((yes, k) => yes && (numbers.theta[k] = first.equal));
       numbers.state.forEach((array, k) => array.fill(this.rules[0].starts[k]));
     }
-    this.view = VIEW;
+    Object.assign(this, { view: VIEW, opens: TRIAL });
     this.sample.set(this.probe);
     this.before = Float64Array.from(numbers.theta);
     this.trained = null; // the loss of the last step that it did
@@ -89,10 +89,10 @@ class PageTraining {
   }
 
   // Go on with the functions of another activation.
-  bend(made, view) {
+  bend(made, view, opens) {
     const { engine } = this, { derived, update } = engine.made;
     engine.made = { ...made, derived, update };
-    this.view = view;
+    Object.assign(this, { view, opens });
   }
 
   /** Return the numbers of the last step, and what the picture shows of it. */
@@ -113,21 +113,22 @@ class PageTraining {
    * weight its gradient, its factors and its change. It is the step of the batch, or a trial with the sample `alone`.
    */
   opened(rates, alone) {
-    const { engine, trial: { view, rows: named, means, outputs }, asked: { wide } } = this, theta = Float64Array.from(engine.theta);
+    const { engine, opens, trial: { view, rows: named, means, outputs }, asked: { wide } } = this, theta = Float64Array.from(engine.theta);
     const seen = new Float64Array(view.parameters), sums = new Float64Array(view.parameters), one = new Float64Array(outputs), made = new Float64Array(outputs), given = new Float64Array(this.given);
     seen.set(theta);
-    TRIAL.derive(seen);
+    opens.derive(seen);
     const { data, places, up } = alone ? this.sampleAlone() : this.batchNow();
     for (const place of places) {
-      TRIAL.trial(seen, sums, data, place, one, up);
+      opens.trial(seen, sums, data, place, one, up);
       one.forEach((x, k) => (made[k] += x));
       for (let k = 0; k < given.length; k++) given[k] += data[place + k];
     }
     for (const sum of [made.subarray(0, means), given]) sum.forEach((x, k) => (sum[k] = x / places.length));
-    TRIAL.spread(seen, sums);
+    opens.spread(seen, sums);
+    const { derived, update } = engine.made, other = update !== MADE.update; // another optimiser's
     const copies = arrays => arrays.map(array => Float64Array.from(array));
     const step = Object.assign(Object.create(Engine.prototype), engine, {
-      made: TRIAL, theta: theta.slice(), grad: sums.slice(0, theta.length), state: copies(engine.state), columns: copies(engine.columns),
+      made: { ...opens, ...(other && { derived, update }) }, theta: theta.slice(), grad: sums.slice(0, theta.length), state: copies(engine.state), columns: copies(engine.columns),
       rounded: new Float64Array(engine.rounded.length),
     });
     step.move(rates);
@@ -140,7 +141,7 @@ class PageTraining {
   sampleAlone() {
     const data = new Float64Array(this.sample.length + this.trial.view.features);
     data.set(this.sample.subarray(0, this.given));
-    TRIAL.features(data, 0);
+    this.opens.features(data, 0);
     return { data, places: [0], up: 1 };
   }
 
