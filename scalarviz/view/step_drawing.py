@@ -726,7 +726,7 @@ class StepDrawing:
         if place is None or self._line is None:
             return
         if said.caption.text and beside_cubes.SENTENCE <= place[3] < beside_cubes.WHY:
-            beside_cubes.why(sketch, place, self._bench.theme, said)
+            beside_cubes.why(sketch, place, self._bench.theme, said, page=True)
         yield from (("", sketch), (said.instead[0], self._line.instead))
 
     def whole_step_frame(self, frame: Frame) -> Frame:

@@ -7,9 +7,10 @@ import pytest
 
 from kit.runs import far
 from scalarviz.run.edits.numbers import SetLimits
+from scalarviz.view.ink.sketch import BEND
 from scalarviz.view.ink.text import chip_text, delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.equations import EQUATIONS
+from scalarviz.view.micro.equations import EQUATIONS, SLOPES
 from scalarviz.view.micro.walk import Walk, open_step
 from scalarviz.view.page.lists import SHAPES, PictureLists
 from scalarviz.view.shown.subject import subject_of
@@ -134,7 +135,7 @@ def test_a_step_with_other_formulas_opens_with_its_own_numbers_and_no_foreign_wo
     trained(page, 5)
     made.run.step(5)
     check_numbers(page, made)
-    bend = changes.get("activation", "")
+    bend, seen = changes.get("activation", ""), 0
     kind = type(made.run.optimizer).__name__
     for alone in sides_of(page):
         made.run.values[:] = page.evaluate(FOUND)["weight"]
@@ -145,10 +146,17 @@ def test_a_step_with_other_formulas_opens_with_its_own_numbers_and_no_foreign_wo
             words = painted(page)
             assert kind in words.split()
             assert not bend or ("tanh 1" not in words and "h1²" not in words)
+            ours = walk.micro_step_at(at).sentence.formulas[:1]  # of the run, which has that activation
+            needs = alone and bend in SLOPES and any(formula.needs == BEND for formula in ours)
+            assert not needs or ours[0].letters in words
+            seen += needs
+        apart = (walk.change * walk.opened.gradient[: len(walk.change)] > 0).any()
+        assert ("go with their gradient" in said(page, "remark")) == apart
         assert ("lr · g" in words) == (changes.keys() == {"activation"})
         assert ("w + Δw = w'" in words) == (changes.keys() != {"activation"})
         ends = page.evaluate("['weight before', 'weight after'].map(name => scalarviz.walk.written[name].at(-1))")
         assert changes.keys() == {"activation"} or all(piece in words for piece in EQUATIONS["moved"](*ends))
+    assert (seen > 3) == (bend in SLOPES)
 
 
 def check_texts(subject, walk, found):
@@ -257,6 +265,24 @@ def test_a_micro_step_beyond_the_last_is_the_last(asked, browse, tmp_path):
     )
     page.wait_for_function("() => scalarviz.at === 44", timeout=8000)
     assert page.evaluate(HERE) == [44, True, 4, "#step=4&micro=44"]
+
+
+def test_another_address_in_an_open_step_closes_it_and_opens_its_own(browse, tmp_path):
+    page = opened(
+        browse(reduced_motion="reduce"), written(scene("xor"), tmp_path, steps_inside=[6]), "#train=40&micro=3"
+    )
+    for address in ("#train=30&did=bend:1@20&micro=9", "#train=12&micro=2"):
+        page.wait_for_function("() => scalarviz.walk && !scalarviz.training.address.repeated", timeout=8000)
+        page.evaluate("hash => { location.hash = hash; }", address)
+        step, micro = (int(part.split("=")[1]) for part in (address.split("&")[0], address.split("&")[-1]))
+        page.wait_for_function(
+            "([step, at]) => scalarviz.walk?.told.step === step && scalarviz.at === at",
+            arg=[step + 1, micro],
+            timeout=8000,
+        )
+        assert page.evaluate("location.hash") == address
+    page.evaluate("scalarviz.training.home()")
+    assert page.evaluate("[scalarviz.walk, scalarviz.run.computed]") == [None, 0]
 
 
 def test_an_action_while_the_page_repeats_an_address_opens_nothing(browse, tmp_path):

@@ -163,6 +163,8 @@ def test_every_text_can_be_read_and_is_true(view, case):
             state = state_of(view.bench.subject, frame, "", shows.shows)
             here["run loss"], here["rate"] = [view.bench.step_drawing.hud_state(state).loss], [frame.lr]
             high = weight_extent(frame.values) if shows.dark else shows.range.high
+            numbers = frame.values if shows.dark else shows.shows.numbers(frame)
+            here["clipped"] = [float(np.mean(np.abs(numbers) > high))]
             here["tick"] = {k * sign: sign * high * 10.0 ** (1 - k) for k in range(1, 9) for sign in (1, -1)} | {0: 0.0}
             here |= {"loss": [view.bench.step_drawing.loss(frame)], "target": view.bench.subject.sample.target_values}
             if (told := view.bench.step_drawing.micro_step) is not None and view.bench.scenery.flow is not None:

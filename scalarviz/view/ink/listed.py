@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from .boxes import LABEL
 from .sketch import (
     BEND,
+    OTHER,
     RULE,
     Box,
     Cells,
@@ -55,7 +56,7 @@ _BEYOND = 12.0  # pixels by which a text may reach beyond a small panel
 _FEW = 3  # words of a panel that can be very small
 PASSING = "passing"
 """Stands before a record that is true of one moment alone."""
-MARKS = (PASSING, RULE, BEND)
+MARKS = (PASSING, RULE, BEND, OTHER + RULE)
 """What may stand before a record of a page's frame or opened step."""
 CUBE = "cube"  # colour of a number on a cube: the one that is readable on the cube's own
 SIGN, SIGNS = "sign", ("gradient@0", "gradient@256")  # colour of a printed gradient: that of its sign

@@ -240,8 +240,9 @@ def within(vertices: Float, box: Box) -> Float:
 # ---- Texts and pictures
 
 
-RULE, BEND = "rule", "bend"
-"""What an equation may need: the recorded rule of the optimiser, the recorded activation of hidden layers."""
+RULE, BEND, OTHER = "rule", "bend", "other "
+"""What an equation may need: the recorded rule of the optimiser, the recorded activation of hidden layers; behind the
+third, that a step of a page has another one."""
 STEP, RUN_LOSS, RATE, TICK, OF_A_PANEL, DELTA = "step", "run loss", "rate", "tick", "step of ", "δ of "
 WEIGHT, NEW_WEIGHT, GRADIENT, FACTOR, BACK = "weight before", "weight after", "its gradient", "its factor", "its delta"
 """Of each weight in an opened step: its value before and after it, its gradient, and both factors of that."""

@@ -14,7 +14,7 @@ from ...run.opened.digits import number
 from ...run.opened.micro import PHASES
 from ...run.questions.ranges import Range
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
-from ..ink.sketch import RUN_LOSS, Bound, Box, Sketch
+from ..ink.sketch import OTHER, RUN_LOSS, Bound, Box, Sketch
 from ..ink.text import delta_text, measure, short
 from ..ink.theme import Theme, displayed, get_map, hue, mixed
 from ..ink.widgets import caption_lines, wrapped
@@ -101,17 +101,18 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
     return sketches
 
 
-def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> None:
-    """Write what the target asks of the weight, one line below the other."""
+def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence, *, page: bool = False) -> None:
+    """Write what the target asks of the weight, one line below the other; a `page` has words for other steps, too."""
     x, y, width, _ = box
-    every = [sum(measure(word.text, 1.0, word.bold) for word in line) for line in said.why]
-    more = measure("00", 1.0, True) * max((sum(word.bold for word in line) for line in said.why), default=0)
+    own = [[word for word in line if not (word.bound and word.bound.needs.startswith(OTHER))] for line in said.why]
+    every = [sum(measure(word.text, 1.0, word.bold) for word in line) for line in own]
+    more = measure("00", 1.0, True) * max((sum(word.bold for word in line) for line in own), default=0)
     widest = max(every, default=0.0)  # a page may have more digits there
     ways = [(k, room) for room in (widest + more, widest) for k in _SIZES[3:]]
     size = next((k for k, room in ways if room * k <= width), 0)
-    for row, line in enumerate(said.why if size else ()):
+    for row, line in enumerate((said.why if page else own) if size else ()):
         for k, word in enumerate(line):
-            ink, gap = theme.text1 if word.bound else theme.text2, 0.0 if k else None
+            ink, gap = theme.text1 if word.bound and word.bound.name else theme.text2, 0.0 if k else None
             left = x + sum(measure(one.text, size, one.bold) for one in line[:k])
             sketch.text(left, y + (row + 0.8) * 20, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
 
@@ -159,10 +160,15 @@ def _line(sketches: Line, box: Box, theme: Theme, said: Sentence) -> None:
         _formulas(sketches, (start, baseline), theme, *chosen)
     other = said.instead[1]
     drawn = chosen is not None and other is not None and chosen[0][0].numbers is other.numbers
-    if other is not None and not drawn and (way := _chosen((other,), room, sizes)) is not None:
+    spare, way = measure("0" * _SPARE, LABEL), None
+    if other is not None and not drawn:
+        way = _chosen((other,), room - spare, sizes) or _chosen((other,), room, sizes[-1:])
+    if way is not None:
         _formulas(sketches._replace(said=sketches.instead), (start, baseline), theme, *way)
 
 
+_SPARE = 6
+"""Digits that the numbers of a page may have more, together."""
 _DENSE = 60.0
 """Pixels of the meaning from which on the formula below it has the smallest type."""
 

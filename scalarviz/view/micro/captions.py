@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named
 from ...run.opened.micro import PHASES, MicroStep, counted, module_path, shown_call
 from ...run.opened.rule import PLAIN
-from ..ink.sketch import DELTA, NEW_WEIGHT, RATE, WEIGHT, Bound
+from ..ink.sketch import DELTA, NEW_WEIGHT, OTHER, RATE, RULE, WEIGHT, Bound
 from ..ink.text import WRITTEN
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
@@ -81,6 +82,11 @@ def _either(words: str, values: tuple[float, float], *of: tuple[str, int]) -> Wo
     """Return one of three ``"low|equal|high"`` words: how the first value, or its difference to the second, is."""
     a, b = values
     return Word(words.split("|")[1 + (a > b) - (a < b)], bound=Bound(*of[0], "either", words, more=of[1:]))
+
+
+def _needing(what: str, word: Word) -> Word:
+    """Return a word that a page shows only where its step has what the word needs."""
+    return word._replace(bound=replace(word.bound or Bound(""), needs=what))
 
 
 class Captions:
@@ -172,6 +178,8 @@ class Captions:
         stage, row = self._walk.stages.get(step.stage), int(step.units[0]) if len(step.units) == 1 else -1
         if index >= 0:
             _, _, stage, row = self._ends(index)
+        if index >= 0 and self._walk.is_graph:
+            yield self._goes(step, index, "weight")
         if stage is None or row < 0 or (index < 0 and step.kind not in ("sum", "unit", "delta")):
             return
         name, opened, own = self._unit(stage, row), self._opened, (f"{DELTA}{stage.name}", row)
@@ -197,16 +205,28 @@ class Captions:
         if step.kind == "delta":
             yield (Word("The gradient of each of its weights is δ · input.", bound=None),)
         elif index >= 0:
-            update, of = opened.update(index), ((WEIGHT, index), (NEW_WEIGHT, index))
-            thing = "bias" if of_bias else "weight"
-            verbs = "sinks|stays|rises" if step.phase == PHASES[UPDATE] else "will sink|will stay|will rise"
-            before, to, after = EQUATIONS["move"](update.before, update.after)
-            yield (
-                Word(f"This {thing} ", bound=None), _either(verbs, (update.after, update.before), *of[::-1]),
-                Word(" from ", bound=None), *(Word(text, bold=text != to, bound=Bound(*of[0], f"move:{k}", more=of[1:]))
-                                             for k, text in enumerate((before, to, after))),
-                Word(" (lr ", bound=None), _number(opened.lr, (RATE, 0), "rate"), Word(").", bound=None),
-            )  # fmt: skip
+            yield self._goes(step, index, "bias" if of_bias else "weight")
+
+    def _goes(self, step: MicroStep, index: int, thing: str) -> tuple[Word, ...]:
+        """Return a line about where a weight goes, and by what: the rate of plain descent, or the optimiser's name.
+
+        A page shows the name, too, where another rule than the recorded one moves the weight.
+        """
+        update, of = self._opened.update(index), ((WEIGHT, index), (NEW_WEIGHT, index))
+        verbs = "sinks|stays|rises" if step.phase == PHASES[UPDATE] else "will sink|will stay|will rise"
+        before, to, after = EQUATIONS["move"](update.before, update.after)
+        facts = self._subject.source.facts
+        by = [" (", "its optimiser" if facts is None else facts.optimizer, ")."]
+        ends = [Word(text, bound=None) for text in by]
+        if [line.formula for line in update.lines] == [PLAIN]:
+            rate = _number(self._opened.lr, (RATE, 0), "rate")
+            own = Word(" (lr ", bound=None), rate, Word(").", bound=None)
+            ends = [*(_needing(RULE, word) for word in own), *(_needing(OTHER + RULE, word) for word in ends)]
+        return (
+            Word(f"This {thing} ", bound=None), _either(verbs, (update.after, update.before), *of[::-1]),
+            Word(" from ", bound=None), *(Word(text, bold=text != to, bound=Bound(*of[0], f"move:{k}", more=of[1:]))
+                                         for k, text in enumerate((before, to, after))), *ends,
+        )  # fmt: skip
 
     # ---- phases
 

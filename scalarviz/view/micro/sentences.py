@@ -371,16 +371,33 @@ class Sentences:
     def _of_gradient(self, index: int, summed: MicroStep | None = None) -> Formula:
         """Return the gradient of one weight as a product, or as a sum, whose terms `summed` has."""
         made, gradient = self._opened.made(index), float(self._opened.gradient[index])
+        factor, of = "slope" if self._walk.is_graph else "x", (GRADIENT, index)
         if made.terms == 1 and self._opened.trial:
-            factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
-            formula = product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
-            return self._numbered(formula, "product", ((BACK, index), (FACTOR, index), (GRADIENT, index)))
+            formula = product_formula(
+                f"δ · {'1' if made.bias and factor == 'x' else factor} = g", made.delta, made.x, gradient
+            )
+            formula = self._numbered(formula, "product", (*self._factors_of(index), of))
+            return _ending(formula, of, gradient) if formula.passes else formula
         if summed is not None:
             known = 0.0 in summed.factors  # the largest terms are listed: where one is 0, so are those left out
             letters = self._summed(made.terms, (len(self._word) - int(np.count_nonzero(summed.factors))) * known)
-            return _equation(f"{letters} δ · x = g", summed.numbers, violet=True)
+            return _equation(f"{letters} δ · {factor} = g", summed.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
-        return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient, (GRADIENT, index))
+        return _violet(f"{joined} δ · {factor} = g" if made.terms else "g", gradient, of)
+
+    def _factors_of(self, index: int) -> tuple[Number, Number]:
+        """Return the δ and the slope, or input, whose product is a weight's gradient."""
+        tape = self._opened._passes.network.formula
+        if tape is not None:
+            own = next(k for k, node in enumerate(tape.nodes) if node.code == "param" and node.index == index)
+            user, *others = [k for k, node in enumerate(tape.nodes) if own in node.args]
+            node = tape.nodes[user]
+            if not others and node.code == "add":
+                return (f"{DELTA}{NODES}", user), (CONSTANT, 1)
+            if not others and node.code == "mul":
+                a, b = node.args
+                return (f"{DELTA}{NODES}", user), (NODES, a if b == own else b)
+        return (BACK, index), (FACTOR, index)
 
     # ---- the numbers of formulas, for a browser that has others
 

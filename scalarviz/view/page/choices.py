@@ -9,6 +9,7 @@ from ...engine.js.module import update_alone
 from ...optim import Optimizer
 from ...run.core.optimizer import record_update
 from ...run.edits.change import ACTIVATIONS, OPTIMIZERS
+from ...run.opened.equations import slope
 from ...run.opened.network import Network
 from ...run.scene.own_controls import BENDS, MOMENTUM, RULES, USUAL_MOMENTUM, family, usual_rate
 from ...run.sources.recording.programs import Rule
@@ -61,8 +62,8 @@ def _told(name: str, kind: str, rate: float, update: Plan, starts: list[float]) 
 def activations(network: Network, subject: Subject) -> tuple[list[dict[str, Any]], list[Tape]]:
     """Return the hidden activation and those of the window, and the tapes with these; only the first tape if none fits.
 
-    Of each, a page is told its name, and the words beside its cubes. All hidden layers have the same activation, and
-    their units have names without it.
+    Of each, a page is told its name, the words beside its cubes, and its sign and slope in formulas. All hidden layers
+    have the same activation, and their units have names without it.
     """
     tape, names, stages = network.tape, Names(subject), network.stages
     last = max((k for k, stage in enumerate(stages) if stage.weight is not None), default=0)
@@ -70,13 +71,13 @@ def activations(network: Network, subject: Subject) -> tuple[list[dict[str, Any]
     rows, kinds = {row for _, number in bent if number >= 0 for row in tape.taps[number][1]}, {s.kind for s, _ in bent}
     alone = len(kinds) == 1 and kinds <= {*ACTIVATIONS} and all(s.name in names.hidden for s, _ in bent)
     if not alone or any(tape.nodes[row].code not in kinds or len(tape.nodes[row].args) != 1 for row in rows):
-        return [{"name": "", "labels": {}}], [tape]
+        return [{"name": "", "labels": {}, "sign": "", "slope": ""}], [tape]
     (recorded,) = kinds
     told, tapes = list[dict[str, Any]](), list[Tape]()
     for name in (recorded, *(name for name in BENDS if name != recorded)):
         word = in_words(name) if name == recorded else SYMBOLS.get(name, in_words(name))  # there is little room
         labels = {s.name: names.stages[s.name].replace(in_words(recorded), word) for s, _ in bent}
-        told.append({"name": name, "labels": labels})
+        told.append({"name": name, "labels": labels, "sign": SYMBOLS.get(name, name), "slope": slope(name)})
         nodes = (replace(node, code=name) if row in rows else node for row, node in enumerate(tape.nodes))
         tapes.append(replace(tape, nodes=tuple(nodes)))
     return told, tapes

@@ -23,7 +23,7 @@ from ...run.core.tensors import Stage
 from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Listed, Record, short
-from ..ink.sketch import NODES
+from ..ink.sketch import NODES, OTHER
 from ..micro.light import whose_deltas
 from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView, Sentence
 from ..micro.walk import Walk, open_step, sides
@@ -36,8 +36,8 @@ from .trials import MOST_WEIGHTS, deltas_of, nodes_of, reproduces
 
 Floats = NDArray[np.float64]
 MOST_BYTES = 400_000  # most bytes of the numbers of the steps that nobody asked for, uncompressed
-COMING, OTHER = "coming", "other "
-"""First parts of records of steps that the page computes: of all, or of those without the recorded rule or bend."""
+COMING = "coming"
+"""First part of a record that steps have which the page computes."""
 SPOTS = {"phase", "switch"}  # places of the picture that a page can press
 
 
@@ -122,7 +122,7 @@ class _Book:
         self._subject, self._pool = subject, pool
         self._benches = [Workbench(subject, size) for size in SHAPES]
         self._lists = [PictureLists(bench, films=True, bound=True, marks=True) for bench in self._benches]
-        self._listed = Listed(self._benches[0].theme, bound=True)
+        self._listed = Listed(self._benches[0].theme, bound=True, marks=True)
         self.plans: dict[str, int] = {}
 
     def written(self, walk: Walk, opened: Opened) -> dict[str, Any]:

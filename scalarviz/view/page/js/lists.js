@@ -22,7 +22,7 @@ const DOT = "  \u00b7  "; // between the texts of a line
 export class PageLists {
   constructor({ quantities, choices, lists, shapes, layouts, records, standing = {} }) {
     Object.assign(this, { quantities, choices, records, layouts, standing: new Map(Object.entries(standing)), shapes: shapes.map((number) => layouts[number]) });
-    this.marks = records.map(record => (MARKS.includes(record[0]) ? record.shift() : ""));
+    this.marks = records.map(record => record.splice(0, record.findIndex(part => !MARKS.includes(part))));
     this.count = { next: 0 }; // of the records so far
     this.each = quantities.length + choices; // series of a shape: pictures by quantity, then panels by choice
     this.series = Array.from({ length: shapes.length * this.each }, () => []); // each has the list of every frame
@@ -34,7 +34,7 @@ export class PageLists {
 
   /** Return the records of a list of a recorded step. */
   recordedIn(list) {
-    return list.flatMap(number => (this.marks[number] === COMING || this.marks[number].startsWith(OTHER) ? [] : [this.records[number]]));
+    return list.flatMap(number => (this.marks[number].some(mark => mark === COMING || mark.startsWith(OTHER)) ? [] : [this.records[number]]));
   }
 
   /**
@@ -44,8 +44,9 @@ export class PageLists {
   lasting(list, others = {}) {
     let place = null; // of the text that passed: its own, or its gap behind another text
     return list.flatMap(number => {
-      const mark = this.marks[number], own = this.records[number], record = mark in others ? others[mark](own) : own, [name, x, ...rest] = record ?? own;
-      const follows = name.startsWith("next "), before = place, gone = !record || mark === PASSING || (mark.startsWith(OTHER) && !(mark in others));
+      const marks = this.marks[number], own = this.records[number], record = marks.reduce((made, mark) => (made && mark in others ? others[mark](made) : made), own);
+      const [name, x, ...rest] = record ?? own, follows = name.startsWith("next "), before = place;
+      const gone = !record || marks.some(mark => mark === PASSING || (mark.startsWith(OTHER) && !(mark in others)));
       place = null;
       if (!gone) return [before && follows ? [before.gap ? name : name.slice(5), before.x, ...rest] : record];
       if (name === "text") place = { x, gap: false };

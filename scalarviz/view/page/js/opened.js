@@ -7,7 +7,7 @@ import { layersShown } from "./layers.js";
 import { Page, openPage, part } from "./page.js";
 import { readRun } from "./recorded.js";
 import { actionButton, drawSign } from "./tools.js";
-import { readWalks } from "./walks.js";
+import { PHASE, readWalks } from "./walks.js";
 
 const READ_SECONDS = 1.2; // for which a micro-step is shown while an opened step plays
 const CROSS = "M5 2 L10 7 L15 2 L17 4 L12 8 L17 12 L15 14 L10 9 L5 14 L3 12 L8 8 L3 4 Z";
@@ -178,7 +178,7 @@ export class OpenedPage extends Page {
     const other = this.walkAt(this.frame, !walk.told.alone);
     this.whoseButton.hidden = other === walk;
     this.whoseButton.textContent = walk.told.alone ? "whole batch" : "one sample";
-    this.tell("");
+    this.tell(walk.phaseAt(at) === PHASE.update && walk.follows ? "an optimiser may also count earlier gradients and penalties: here some weights go with their gradient" : "");
     this.training?.address.tell(true);
   }
 
@@ -217,6 +217,12 @@ export class OpenedPage extends Page {
     this.timer = 0;
     if (this.playButton) drawSign(this.playButton, "play");
     super.stop();
+  }
+
+  /** Show another run; an opened step closes first, in its own. */
+  take(run) {
+    if (this.walk) this.go(this.from);
+    super.take(run);
   }
 
   go(frame) {

@@ -256,8 +256,8 @@ export class TrainOn {
     const known = sides.filter(alone => alone || line.sizesAt(frame).batch === batch); // its words say how many samples
     const [[, rates]] = line.pace(page.run.steps[frame], frame);
     const found = await this.reach(line, frame, { open: { rates, sides: known } });
-    const { rules: [{ kind }], bends } = told, own = bends[line.valueAt("bend", frame, 0)].name;
-    return found?.opened.map(one => ({ frame, others: line.othersAt(frame), bends: [bends[0].name, own], words: line.wordsAt(frame, kind), ...one })) ?? null;
+    const { rules: [{ kind }], bends } = told;
+    return found?.opened.map(one => ({ frame, others: line.othersAt(frame), bends: [bends[0], bends[line.valueAt("bend", frame, 0)]], words: line.wordsAt(frame, kind), ...one })) ?? null;
   }
 
   /** Add a frame that the engine computed to a line, and show it. */

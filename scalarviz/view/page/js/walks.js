@@ -9,7 +9,7 @@ import { splicedList } from "./lists.js";
 import { bytesOf, inflated, rowOf, unpackArray, unpackTable } from "./unpack.js";
 
 /** Indices of the phases of a step. */
-const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
+export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
 /** What a micro-step lights: lit weights, weights in the range, weights with a gradient, its weights; rows; deltas. */
 const LIGHT = { lit: 0, range: 1, computed: 2, now: 3, reached: 4, come: 5, whose: 6 };
 /** The quantity of the cubes in each phase. */
@@ -75,10 +75,17 @@ function riseOf([height, first, ...shares], change) {
   return (most > 0 && most < Infinity ? 1 / roundedUp(most / (SINKS * height * room)) : 1) / height;
 }
 
-/** Return what becomes of records in a step with another activation: its equations have that one, where the page knows it. */
+/** Return what becomes of records in a step with another activation: equations and letters have that one, if the page knows it. */
 function withBends(one, other) {
-  const formIn = record => (record[0].endsWith("number") ? formWith(record[FORM], one, other) : ""), known = formWith(`${one}:0`, one, other) !== "";
-  return { bend: record => (formIn(record) ? record.with(FORM, formIn(record)) : null), "other bend": record => (known ? null : record) };
+  const parts = one.slope.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").split(/\by\b/), known = formWith(`${one.name}:0`, one.name, other.name) !== "";
+  const slope = new RegExp(parts.reduce((all, part, k) => all + (k > 1 ? "\\1" : "(\\w+)") + part)); // y stands for a unit
+  const lettersOf = text => text.replace(`${one.sign}(sum)`, `${other.sign}(sum)`).replace(slope, (all, y) => other.slope.replace(/\by\b/g, parts.length > 1 ? y : "y"));
+  const formOf = record => (record[0].endsWith("number") ? formWith(record[FORM], one.name, other.name) : "");
+  const bend = record => {
+    if (formOf(record)) return record.with(FORM, formOf(record));
+    return known && record[0].endsWith("text") && lettersOf(record[3]) !== record[3] ? record.with(3, lettersOf(record[3])) : null;
+  };
+  return { bend, "other bend": record => (known ? null : record) };
 }
 
 export class RecordedWalk {
@@ -124,6 +131,12 @@ export class RecordedWalk {
   /** Return the first micro-step of a phase, or of the next phase that has any, from 1. */
   firstOf(phase) {
     return 1 + this.plan.steps.findIndex(of => of >= phase);
+  }
+
+  /** Whether a weight goes with its gradient, not against it, as in plain descent. */
+  get follows() {
+    const { gradient, change } = this.numbers;
+    return change.some((x, k) => x * gradient[k] > 0);
   }
 
   /** Return the first micro-step about a weight from a phase on; null if none is. */
