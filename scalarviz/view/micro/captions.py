@@ -216,8 +216,8 @@ class Captions:
         verbs = "sinks|stays|rises" if step.phase == PHASES[UPDATE] else "will sink|will stay|will rise"
         before, to, after = EQUATIONS["move"](update.before, update.after)
         facts = self._subject.source.facts
-        by = [" (", "its optimiser" if facts is None else facts.optimizer, ")."]
-        ends = [Word(text, bound=None) for text in by]
+        by = "its optimiser" if facts is None else facts.optimizer
+        ends = [Word(text, bound=None) for text in (" (", by, ").")]
         if [line.formula for line in update.lines] == [PLAIN]:
             rate = _number(self._opened.lr, (RATE, 0), "rate")
             own = Word(" (lr ", bound=None), rate, Word(").", bound=None)

@@ -133,7 +133,7 @@ export class RecordedWalk {
     return 1 + this.plan.steps.findIndex(of => of >= phase);
   }
 
-  /** Whether a weight goes with its gradient, not against it, as in plain descent. */
+  /** Whether some weight goes with its gradient; in plain descent all go against it. */
   get follows() {
     const { gradient, change } = this.numbers;
     return change.some((x, k) => x * gradient[k] > 0);
