@@ -72,6 +72,7 @@ class Line(NamedTuple):
 
     @property
     def drawn(self) -> tuple[Sketch, Sketch]:
+        """What the picture shows of it."""
         return self.said, self.rules
 
 
