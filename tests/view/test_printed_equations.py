@@ -9,21 +9,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from kit.commands import make_scene
+from scalarviz import nn, optim
+from scalarviz.lessons.shelf import scene_of
+from scalarviz.run import Scene
 from scalarviz.run.opened.digits import MINUS, delta_column, read, rounds_to
 from scalarviz.view.micro.equations import EQUATIONS
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.shown.subject import subject_of
 
 SCENES = ("rgb", "xor", "digits", "microgpt", "uinn", "neuron", "playground", "texture", "expression")
+LESSONS = ("01", "01b", *(f"{number:02d}" for number in range(2, 12)))
 FUNCTIONS = {
     "tanh": math.tanh, "relu": lambda x: max(x, 0.0), "leaky": lambda x: x if x > 0 else 0.01 * x, "sin": math.sin,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "sqrt": math.sqrt, "ln": math.log, "exp": math.exp, "max": max,
-    "cos": math.cos, "pi": math.pi,
+    "cos": math.cos, "pi": math.pi, "bump": lambda x: math.exp(-x * x),
 }  # fmt: skip
 SIGNS = {
     MINUS: "-", "×": "*", "·": "*", "²": "**2", "√": " sqrt ", "σ": "sigmoid", "leaky ReLU": "leaky", "ReLU": "relu",
-    "π": "pi", "e^": "exp", "^": "**", "rest": "", ",": "",
+    "π": "pi", "e^": "exp", "^": "**", "rest": "", ",": "", "lesson bump": "bump",
 }  # fmt: skip
 
 
@@ -79,9 +84,8 @@ def false_columns(step) -> list[object]:
     return wrong
 
 
-def check(name: str, steps: int, seed: int = 0) -> int:
+def check(scene: Scene, steps: int, seed: int = 0) -> int:
     """Read all equations of a scene's next step off the screen's words; return how many they are."""
-    scene = make_scene(name)
     scene.run.step(steps)
     subject, count = subject_of(scene), 0
     if subject.source.facts is not None and subject.probe is not None and subject.of_data:
@@ -95,8 +99,8 @@ def check(name: str, steps: int, seed: int = 0) -> int:
         ):
             step = walk.micro_step_at(at)
             lines = lines_of(step)
-            assert not [line for line in lines if not is_true(line)], (name, steps, at)
-            assert not false_columns(step), (name, steps, at)
+            assert not [line for line in lines if not is_true(line)], (scene.name, steps, at)
+            assert not false_columns(step), (scene.name, steps, at)
             count += len(lines)
     scene.run.close()
     return count
@@ -104,14 +108,47 @@ def check(name: str, steps: int, seed: int = 0) -> int:
 
 @pytest.mark.parametrize("name", [*SCENES[:2], *(pytest.param(one, marks=pytest.mark.ci) for one in SCENES[2:])])
 def test_equations_of_scenes_are_true_as_printed(name):
-    assert check(name, 7) > 10
+    assert check(make_scene(name), 7) > 10
+
+
+@pytest.mark.parametrize("number", ["12", *(pytest.param(one, marks=pytest.mark.ci) for one in LESSONS)])
+def test_equations_of_lessons_are_true_as_printed(number):
+    assert check(scene_of(number), 2) > 3
+
+
+TWO = {
+    "x + f": lambda x, f: x + f(x), f"x {MINUS} f": lambda x, f: x - f(x), f"f {MINUS} x": lambda x, f: f(x) - x,
+    f"2 {MINUS} x": lambda x, f: 2 - x, "x / 2": lambda x, f: x / 2, "2 / x": lambda x, f: 2 / x,
+    "x f": lambda x, f: x * f(x), "x x": lambda x, f: x * x, "x + x": lambda x, f: x + x, "x²": lambda x, f: x**2,
+    "x³": lambda x, f: x**3, "x > 0": lambda x, f: x * (x > 0), "f f": lambda x, f: f(x) * f(x),
+}  # fmt: skip
+
+
+class OfTwo(nn.Module):
+    """An operation on its input and a layer's output."""
+
+    def __init__(self, made):
+        super().__init__()
+        self.made, self.inner = made, nn.Linear(2, 2, seed=3)
+
+    def forward(self, x):
+        return self.made(x, self.inner)
+
+
+@pytest.mark.parametrize("made", TWO.values(), ids=[*TWO])
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.Identity])
+def test_equations_of_an_operation_within_a_network_are_true_as_printed(made, activation):
+    net = nn.Sequential(nn.Linear(2, 2, seed=1), activation(), OfTwo(made), nn.Linear(2, 1, seed=2))
+    x, y = np.array([[0.3, 0.7], [0.2, -0.4]]), np.array([[1.0], [0.0]])
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy")
+    assert check(Scene("two", run, x[0], y[0]), 1) > 10
 
 
 @pytest.mark.hunt
 @pytest.mark.parametrize("seed", range(500))
 def test_equations_of_scenes_at_random_moments_are_true_as_printed(seed):
     random = np.random.default_rng(seed)
-    assert check(str(random.choice(SCENES)), int(random.integers(0, 400)), seed) > 10
+    assert check(make_scene(str(random.choice(SCENES))), int(random.integers(0, 400)), seed) > 10
 
 
 def test_the_column_of_a_delta_has_enough_digits():

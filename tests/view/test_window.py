@@ -180,7 +180,9 @@ def test_a_number_is_typed_into_a_field_while_training_goes_on_and_a_command_is_
     live.until(lambda: panel.has_place)
 
     def click(name, value="", times=1):
-        x, y, wide, high = next(spot.box for spot in panel.spots if spot.click == (name, value))
+        found = lambda: [spot.box for spot in panel.spots if spot.click == (name, value)]  # noqa: E731
+        live.until(found)
+        x, y, wide, high = found()[0]
         live.point(x + wide / 2, y + high / 2)
         live.until(lambda: value or panel.hovered_click == (name, value))
         live.xdo("click", "--repeat", times, "--delay", 60, 1)

@@ -248,10 +248,18 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         return first + equation((f"{op}(", angle, " · ", Quantity("", x), ")"), result, again)
     if tuple(factors[1:]) == USUAL.get(op):
         return first + applied(op, factors[1:], factors[0], result)
-    count = len(factors)
-    nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
-    writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
+    count, writer = len(factors), _writer_of(op, [""] * len(factors), [*factors, result])
     return first + equation(writer.line(count), result, partial(writer.evaluate_rounded, count))
+
+
+def in_letters(op: str, names: Sequence[str]) -> str:
+    """Return an operation on names."""
+    return text_of(_writer_of(op, names, [nan] * (len(names) + 1)).line(len(names)))
+
+
+def _writer_of(op: str, names: Sequence[str], values: list[float]) -> Writer:
+    nodes = *(Node("input", index=k) for k in range(len(names))), Node(op, tuple(range(len(names))))
+    return Writer(Tape(nodes, len(names), 0, 0), dict(enumerate(names)), values, ())
 
 
 def through_rms(*numbers: float) -> float:

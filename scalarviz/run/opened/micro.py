@@ -43,6 +43,7 @@ from .equations import (
     applied,
     condensed,
     exact_sum,
+    in_letters,
     loss_of,
     norm_operation,
     operated,
@@ -55,7 +56,7 @@ from .equations import (
     times,
 )
 from .network import INSIDE, LEAVES, Use, readers
-from .rule import RuleFormula, Writer, text_of
+from .rule import SIGNS, RuleFormula, Writer, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -389,16 +390,22 @@ class MicroStepMaker:
             yield from (*between, step)
             return
         symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
-        read = self.rows_of.get(source)
+        read, formula = self.rows_of.get(source), f"{symbol}(sum)"
         for unit, row in enumerate(rows.tolist()):
             value, before, said = float(self.passes.means[row]), tuple[float, ...](), ""
             if self.single and read is not None and len(read) == stage.outputs:
                 before = (float(self.passes.means[read[unit]]),)
-                said = applied(*self._operation(row, stage.kind), before[0], value)
+                op, operands = self._operation(row, stage.kind)
+                factors = self.passes.means[operands].tolist()
+                if stage.kind in SIGNS and factors:
+                    formula = in_letters(op, "ab" if len({*operands.tolist()}) > 1 else ["x"] * len(factors))
+                    said = operated(op, factors, value, "")
+                else:
+                    said = applied(op, factors[1:], before[0], value)
             said = said or f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
             yield MicroStep(
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
-                f"{symbol}(sum)", said, value, before,
+                formula, said, value, before,
             )  # fmt: skip
 
     def _stage(
@@ -569,13 +576,12 @@ class MicroStepMaker:
                 "Σ w · x" + (" + b" if len(biases) else ""), said, value, tuple(parts),
             )  # fmt: skip
 
-    def _operation(self, row: int, kind: str) -> tuple[str, list[float]]:
-        """Return the operation of an activation, and its other operands, such as a slope."""
+    def _operation(self, row: int, kind: str) -> tuple[str, Rows]:
+        """Return the operation of a stage without weights, and its operands' rows; the second may be a slope."""
         made = self.passes.network.places.instruction_of(row)
         if made is None:
-            return kind, []
-        op = made[0].op if made[0].op.startswith(kind) else kind  # such as gelu_tanh
-        return op, [float(self.passes.means[other]) for other in made[2][1:]]
+            return kind, _NONE
+        return made[0].op if made[0].op.startswith(kind) or kind in SIGNS else kind, made[2]  # such as gelu_tanh
 
     def _input(self, index: int, row: int, column: int) -> float:
         """Return the input that a weight multiplies at the sum `row`, as the mean over the batch."""

@@ -24,7 +24,7 @@ HYPER = ("lr", "t", "clip")
 """Names of the rule's numbers: the learning rate, the step, and the factor of clipping."""
 PLAIN = f"w {MINUS} lr · g"
 """The formula of plain gradient descent; its numbers fit on one line."""
-_SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
+SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
 _BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5
 
@@ -137,10 +137,10 @@ class Writer:
         if node.code == "square" or (node.code == "mul" and node.args[0] == node.args[1]):
             return [*_bracketed(*parts[0], _ATOM), "²"], _BINDS["square"]
         binds = _BINDS.get(node.code, _ATOM)
-        if node.code in _SIGNS:
+        if node.code in SIGNS:
             left = _bracketed(*parts[0], binds + (node.code in ("pow", "gt", "lt")))
             right = _bracketed(*parts[1], binds + (node.code in ("sub", "div", "gt", "lt")))
-            sign = _SIGNS[node.code]
+            sign = SIGNS[node.code]
             return [*left, "^" if sign == "^" else f" {sign} ", *right], binds
         if node.code == "neg":
             return [MINUS, *_bracketed(*parts[0], 3)], binds

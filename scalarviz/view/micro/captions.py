@@ -15,7 +15,7 @@ from ...run.opened import captions
 from ...run.opened.attention import SHARES
 from ...run.opened.captions import Caption, Cause, named
 from ...run.opened.micro import PHASES, MicroStep, counted, module_path, shown_call
-from ...run.opened.rule import PLAIN
+from ...run.opened.rule import PLAIN, SIGNS
 from ..ink.sketch import DELTA, NEW_WEIGHT, OTHER, RATE, RULE, WEIGHT, Bound
 from ..ink.text import WRITTEN
 from ..notes.layer import SYMBOLS
@@ -243,7 +243,7 @@ class Captions:
         if step.kind == "sum":
             width = 0 if stage.weight is None else stage.weight.shape[-1]
             return captions.added(target, width, made, bias=stage.bias is not None, mean=not self._single)
-        if not self._single:
+        if not self._single or stage.kind in SIGNS:  # of two numbers, as x · x: the equation says it
             return captions.number(target, made, samples=self._samples)
         entering = float(self._walk.frame.activations[self._walk.sources(stage)[0]][unit])
         return captions.bent(target, FUNCTIONS.get(stage.kind, SYMBOLS.get(stage.kind, stage.kind)), entering, made)

@@ -100,7 +100,7 @@ def _bent(op: str) -> Callable[..., tuple[str, ...]]:
 
 
 def _operated(op: str) -> Callable[..., tuple[str, ...]]:
-    return lambda made, a, b: pieces(equations.operated(op, (a, b), made, ""))
+    return lambda made, *factors: pieces(equations.operated(op, factors, made, "")) if len(factors) == 2 else ()
 
 
 OF_DIGITS = {f"{digits} digits": lambda value, digits=digits: (digits_of(value, digits),) for digits in (4, 3, 2)}

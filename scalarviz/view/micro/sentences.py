@@ -247,7 +247,7 @@ class Sentences:
         stage, i = self._walk.stages[step.stage], int(step.units[0])
         made = float(self._frame.activations[stage.name][i])
         if step.kind == "unit":
-            letters, short = f"{SYMBOLS.get(stage.kind, stage.kind)}(sum) = output", None
+            letters, short = f"{step.formula} = output", None
             needs = self._bent(stage)
             if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
                 bound = Bound(stage.name, i, "plain")
@@ -256,10 +256,8 @@ class Sentences:
                     formula = _ending(_equation("mean output", samples, violet=False), (stage.name, i), made)
             else:
                 made_so = _equation(letters, step.numbers.rpartition(": ")[2], violet=False)
-                formula = self._numbered(
-                    replace(made_so, needs=needs), stage.kind,
-                    ((stage.name, i), (self._walk.sources(stage)[0], i)),
-                )  # fmt: skip
+                of = [(name, i) for name in self._walk.sources(stage)] * (2 if step.formula.startswith("x") else 1)
+                formula = self._numbered(replace(made_so, needs=needs), stage.kind, ((stage.name, i), *of))
             kind = self._forward(in_words(stage.kind), stage.kind)
             return Sentence(f"output {self._name(stage, i)}", kind, (formula,), short=short, needs=needs)
         assert stage.weight is not None  # sums are of layers
