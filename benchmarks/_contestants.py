@@ -30,7 +30,7 @@ def build(work: Workload, engine: str, dtype: str = "float32") -> Any:
     if work.kind == "graph":
         model: Any = chain(work.scalars().tolist())
     else:
-        model = nn.Sequential(*_layers(work, nn, nn.Unflatten((1, 28, 28))))
+        model = nn.Sequential(*_layers(work, nn, nn.Unflatten(work.picture)))
         for parameter, array in zip(model.parameters(), work.arrays(), strict=True):
             parameter.data = array
     optimiser = getattr(optim, work.optimiser)(model.w if work.kind == "graph" else model.parameters(), lr=LR)
@@ -62,9 +62,9 @@ def _layers(work: Workload, nn: Any, unflatten: Any) -> list[Any]:
     if work.kind == "cnn":
         _, first, second, classes = work.sizes
         return [
-            unflatten, nn.Conv2d(1, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            unflatten, nn.Conv2d(work.picture[0], first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-            nn.Linear(49 * second, classes),
+            nn.Linear(work.weights()[-1][0].shape[1], classes),
         ]  # fmt: skip
     kinds = {"tanh": nn.Tanh, "relu": nn.ReLU, "sigmoid": nn.Sigmoid, "leaky": lambda: nn.LeakyReLU(LEAK)}
     layers = []
@@ -186,7 +186,7 @@ def _torch_network(work: Workload) -> Any:
 
     if work.kind == "graph":
         return Chain()
-    model = torch.nn.Sequential(*_layers(work, torch.nn, torch.nn.Unflatten(1, (1, 28, 28))))
+    model = torch.nn.Sequential(*_layers(work, torch.nn, torch.nn.Unflatten(1, work.picture)))
     for parameter, array in zip(model.parameters(), work.arrays(), strict=True):
         parameter.data = torch.tensor(array)
     return model
@@ -212,7 +212,7 @@ def jax_steps(work: Workload, scan: int = 0) -> Steps:
                 h = jnp.tanh(theta[3 * k] * h + theta[3 * k + 1] * x[:, 0]) * jnp.sin(theta[3 * k + 2] * x[:, 1]) + h
             return h[:, None]
         if work.kind == "cnn":
-            x = x.reshape(-1, 1, 28, 28)
+            x = x.reshape(-1, *work.picture)
             for weight, bias in theta[:2]:
                 x = jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME") + bias[:, None, None]
                 x = jax.lax.reduce_window(jax.nn.relu(x), -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")

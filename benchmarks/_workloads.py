@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +61,23 @@ class Workload:
         rng = np.random.default_rng(SEED + 1)
         if self.kind == "cnn":
             _, first, second, classes = self.sizes
-            shapes = [(first, 1, 3, 3), (second, first, 3, 3), (classes, second * 49)]
+            channels, side, _ = self.picture
+            shapes = [(first, channels, 3, 3), (second, first, 3, 3), (classes, second * (side // 4) ** 2)]
         else:
             shapes = [(m, n) for n, m in pairwise(self.sizes)]  # type: ignore[misc]
         return [
             (rng.normal(0, 0.5 * np.prod(s[1:]) ** -0.5, s).astype(np.float32), np.zeros(s[0], np.float32))
             for s in shapes
         ]
+
+    @property
+    def picture(self) -> tuple[int, int, int]:
+        """Channels, rows and columns of a "cnn"'s picture; of another network one row of its inputs."""
+        if self.kind != "cnn":
+            return 1, 1, self.sizes[0]
+        channels = 1 if isqrt(self.sizes[0]) ** 2 == self.sizes[0] else 3
+        side = isqrt(self.sizes[0] // channels)
+        return channels, side, side
 
     def arrays(self) -> list[Array]:
         """The same, one after the other."""
@@ -108,6 +119,17 @@ WORKLOADS = (
     Workload("CNN 8/16 3x3 28x28, 1", CNN, "relu", "none", "Adam", 1, "cnn", goal=_goal((15, 18), (10, 12))),
     Workload("scalar graph, 1024", (2, 1), "none", "none", "SGD", 1024, "graph", goal=_goal((20, 50), (4, 10))),
 )
+GPU_NETWORKS = (
+    *(work for work in WORKLOADS if work.name.startswith("UV")),
+    Workload("16 wide Adam, 1024", (16,) * 4, "leaky", "sigmoid", "Adam", 1024),
+    Workload("64 wide Adam, 8192", (64,) * 4, "leaky", "sigmoid", "Adam", 8192),
+    *(Workload(f"256 wide Adam, {batch}", (256,) * 4, "leaky", "sigmoid", "Adam", batch) for batch in (1024, 65536)),
+    Workload("512 wide Adam, 1024", (512,) * 4, "leaky", "sigmoid", "Adam", 1024),
+    *(Workload(f"1024 wide Adam, {batch}", (1024,) * 4, "leaky", "sigmoid", "Adam", batch) for batch in (64, 1024)),
+    *(Workload(f"CNN 1-8-16 28x28, {batch}", CNN, "relu", "none", "Adam", batch, "cnn") for batch in (64, 512)),
+    Workload("CNN 3-32-64 32x32, 64", (3072, 32, 64, 10), "relu", "none", "Adam", 64, "cnn"),
+)
+"""Those whose kernels were measured one by one on an H200."""
 TEN_MILLION = Workload("ten million weights, 64", (3162, 3162), "none", "none", "Adam", 64)
 """For memory alone."""
 

@@ -65,6 +65,20 @@ def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):
     assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
 
 
+# ---- the GPU's kernels, predicted
+
+
+def test_the_prediction_of_a_kernel_is_within_one_and_a_half_of_what_was_measured(load):
+    model = load("_gpu_model")
+    lines = (FOLDER / "results" / "gpu_kernels.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [row for line in lines if "work" in (row := json.loads(line))]
+    assert len(rows) > 25
+    assert len({row["work"]["kernel"] for row in rows}) > 7
+    for row in rows:
+        predicted = 1e6 * model.Work(**row["work"]).seconds()
+        assert predicted / 1.5 < row["measured_us"] < 1.5 * predicted, (row["network"], row["kernel"], predicted)
+
+
 # ---- gpu.py
 
 

@@ -1,0 +1,129 @@
+"""How long a kernel of ours takes on an H200, predicted from what its launch does.
+
+A launch is described by its blocks, the steps of a block one after another, the multiplications of a step, the bytes
+that all of them move, and the longest chain of operations of a thread. The constants were fitted to the times of single
+kernels that Nsight Compute gave on 27 November 2026 (`results/gpu_kernels.jsonl` has those launches with their times)
+and are frozen since: `tests/house/test_benchmarks.py` holds each prediction within a factor of 1.5 of its measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scalarviz.engine.cuda.calls import KERNELS, Tile
+from scalarviz.engine.cuda.device import Launch, ListingDevice
+from scalarviz.engine.cuda.machine import Machine
+from scalarviz.engine.cuda.trainer import CudaTrainer
+from scalarviz.engine.problem import Problem
+
+PROCESSORS, THREADS, MEMORY = 132, 2048, 4.1e12
+"""Multiprocessors, the threads that one holds, bytes a second."""
+START = 2e-6
+"""Seconds of a launch without work."""
+FMAS = 128e9
+"""Multiplications a second of a multiprocessor, for the part of a tile's instructions that are multiplications."""
+STEP, LOADED, TERM = 1.2e-6, 16e-9, 0.7e-9
+"""Seconds of a step of a tile: barriers and the first load, each number that a thread loads, each of its products."""
+LOAD = 0.25e-6
+"""Seconds of one number of a chain whose place is known; twice where it is read from a table first."""
+SECTOR = 32
+"""Bytes that a number alone moves."""
+ROWS = {"backward": 2.2e-6, "largest_back": 2.2e-6}
+FORWARD = 1.4e-6
+"""Seconds of one filling of the GPU with threads of a number each, backward and forward."""
+LINE = 3.4e-6
+"""Seconds of an instruction of a program that a block walks through, there and back."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a launch does."""
+
+    kernel: str
+    blocks: int
+    threads: int  # of a block
+    steps: float = 0.0  # of a block, one after another: the most of a block
+    mean_steps: float = 0.0
+    fmas: float = 0.0  # multiplications of a block in a step, as the tile computes them
+    each: float = 0.0  # of a thread
+    loads: float = 0.0  # numbers that a thread loads in a step
+    efficiency: float = 1.0  # the part of instructions that multiply
+    resident: int = 16  # blocks that a multiprocessor holds at a time
+    nbytes: float = 0.0
+    chain: float = 0.0  # seconds
+
+    def seconds(self) -> float:
+        """Return the predicted seconds."""
+        held = self.blocks / PROCESSORS
+        step = STEP + LOADED * self.loads + TERM * self.each
+        waits = max(1.0, held / self.resident) * self.steps * step
+        computes = max(1.0, held) * self.mean_steps * self.fmas / (FMAS * self.efficiency)
+        return START + max(waits, computes, self.chain) + self.nbytes / MEMORY
+
+
+def works(problem: Problem) -> Iterator[Work]:
+    """Yield what each launch of a training step does."""
+    device = ListingDevice()
+    trainer = CudaTrainer(problem, device=device)
+    steps = trainer._open_work().steps
+    device.launches.clear()
+    device.record(steps.step())
+    for launch in device.launches:
+        yield work_of(launch, steps.body, problem)
+
+
+def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
+    """Return what a launch does."""
+    which, _, rest = launch.kernel.name.partition(":")
+    blocks, threads = launch.grid[0] * launch.grid[1], launch.block[0] * launch.block[1]
+    if which in KERNELS:
+        return _of_tile(which, Tile.parse(rest.partition(":")[0]), rest, launch, body)
+    given: dict[str, Any] = {}
+    item, arguments = body.dtype.itemsize, launch.arguments
+    if which == "loss_of_squares":
+        n, slices, lanes = arguments[5], arguments[9], arguments[-1]
+        given["chain"] = n * -(-lanes // slices) * 2 * LOAD
+    elif which == "loss":
+        given["chain"] = -(-arguments[-1] // arguments[5]) * LOAD
+    elif which == "pairs":
+        counts, lanes = body.encoded.first[1:] - body.encoded.first[:-1], arguments[-1] / arguments[9]
+        given["chain"] = float(counts.max()) * (2 * LOAD + lanes * 0.06e-6)
+        given["nbytes"] = float(counts.sum()) * arguments[9] * (2 + lanes * item / SECTOR) * SECTOR
+    elif which in ("update", "join"):
+        n, slices = arguments[2], arguments[4] if which == "update" else arguments[3]
+        moved = 4 + 2 * len(problem.state) if which == "update" else 1
+        given["nbytes"] = n * item * (slices + moved)
+        given["chain"] = slices * LOAD * (0.6 if which == "join" else 1 / 16)
+    elif which == "block":
+        given["chain"] = LINE * sum(1 if i.kind == "op" else 2 for i in problem.plan.body.instructions)
+    else:
+        filled = max(1.0, blocks * threads / (PROCESSORS * THREADS))
+        given["chain"] = filled * ROWS.get(which, FORWARD)
+    return Work(which, blocks, threads, **given)
+
+
+def _of_tile(which: str, tile: Tile, name: str, launch: Launch, body: Machine) -> Work:
+    arguments, pool, item = launch.arguments, body.encoded.pool, body.dtype.itemsize
+    if which == "tile_layer":
+        n, positions, outputs, lanes = arguments[5], arguments[6], arguments[10], arguments[-1]
+        counts = [-(-n // tile.depth)]
+        stored = ("kept" in name) + 1
+        moved = (outputs * positions * stored + n) * lanes * item
+    elif which == "tile_back":
+        at, outputs, lanes = arguments[4], arguments[9], arguments[-1]
+        blocks = [pool[at + 6 * k : at + 6 * k + 6] for k in range(launch.grid[0])]
+        counts = [block[2] * -(-outputs // tile.depth) for block in blocks]
+        moved = (sum(block[1] for block in blocks) * (3 if name.count(":") else 1) + outputs) * lanes * item
+    else:
+        at, slices, lanes = arguments[4], arguments[6], arguments[-1]
+        blocks = [pool[at + 11 * k : at + 11 * k + 11] for k in range(launch.grid[0])]
+        counts = [block[3] * -(-lanes // slices // tile.depth) for block in blocks]
+        moved = len(blocks) * tile.high * tile.wide * slices * item
+    r, c, threads = tile.rows, tile.columns, tile.down * tile.across
+    return Work(
+        which, launch.grid[0] * launch.grid[1], threads, max(counts), sum(counts) / len(counts),
+        tile.high * tile.wide * tile.depth, r * c * tile.depth, (tile.high + tile.wide) * tile.depth / threads,
+        r * c / (r * c + r + c + 2), 3 if tile.bounds else max(1, min(16, 1024 // threads)), float(moved),
+    )  # fmt: skip
