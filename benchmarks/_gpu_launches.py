@@ -9,24 +9,14 @@ from scalarviz.engine.problem import Problem
 
 def launches(problem: Problem) -> list[Launch]:
     """What is launched for a gradient, and for a call of some steps; the problem's gradient is zero afterwards."""
-    return _listed(problem)[0]
-
-
-def launches_a_step(problem: Problem) -> float:
-    """How many launches a step is, in a call of many; of a problem as :func:`launches` takes it."""
-    return _listed(problem)[1]
-
-
-def _listed(problem: Problem) -> tuple[list[Launch], float]:
     device, steps = ListingDevice(), 64
     held = (problem.store.value, problem.previous, *problem.state)
     kept = [array.copy() for array in held]
     try:
         trainer = CudaTrainer(problem, device=device)
         trainer.gradient(0)
-        before = device.launched
         trainer.train(0, steps, 0.0)
     finally:
         for array, numbers in zip(held, kept, strict=True):
             array[:] = numbers
-    return device.launches, (device.launched - before) / steps
+    return device.launches

@@ -8,9 +8,12 @@ and are frozen since: `tests/house/test_benchmarks.py` holds each prediction wit
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from scalarviz.engine.cuda.calls import KERNELS, Tile
 from scalarviz.engine.cuda.device import Launch, ListingDevice
@@ -28,6 +31,8 @@ STEP, LOADED, TERM = 1.2e-6, 16e-9, 0.7e-9
 """Seconds of a step of a tile: barriers and the first load, each number that a thread loads, each of its products."""
 LOAD = 0.25e-6
 """Seconds of one number of a chain whose place is known; twice where it is read from a table first."""
+LEVELS = 0.7e-6
+"""Seconds of a tree of 128 threads."""
 SECTOR = 32
 """Bytes that a number alone moves."""
 ROWS = {"backward": 2.2e-6, "largest_back": 2.2e-6}
@@ -74,6 +79,23 @@ def works(problem: Problem) -> Iterator[Work]:
         yield work_of(launch, steps.body, problem)
 
 
+def written() -> None:
+    """Predict a step of each network that was measured: `results/gpu_predicted.jsonl`."""
+    import _contestants as by
+    from _timing import HERE
+    from _workloads import GPU_NETWORKS
+
+    rows = []
+    for network in GPU_NETWORKS:
+        kernels: dict[str, float] = {}
+        for work in works(by.build(network, "numpy")._problem):
+            kernels[work.kernel] = kernels.get(work.kernel, 0.0) + 1e6 * work.seconds()
+        shown = {name: round(seconds, 1) for name, seconds in sorted(kernels.items(), key=lambda item: -item[1])}
+        rows.append({"network": network.name, "step_us": round(sum(kernels.values()), 1), "kernels_us": shown})
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (HERE / "results" / "gpu_predicted.jsonl").write_text(text, encoding="utf-8")
+
+
 def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
     """Return what a launch does."""
     which, _, rest = launch.kernel.name.partition(":")
@@ -83,24 +105,28 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
     given: dict[str, Any] = {}
     item, arguments = body.dtype.itemsize, launch.arguments
     if which == "loss_of_squares":
-        n, slices, lanes = arguments[5], arguments[9], arguments[-1]
-        given["chain"] = n * -(-lanes // slices) * 2 * LOAD
+        n, (high, wide), lanes = arguments[5], launch.grid, arguments[-1]
+        rows, columns = -(-n // (high * launch.block[1])), -(-lanes // (wide * launch.block[0]))
+        given["chain"] = rows * columns * 2 * LOAD + LEVELS
+        given["nbytes"] = 3 * n * lanes * item
     elif which == "loss":
-        given["chain"] = -(-arguments[-1] // arguments[5]) * LOAD
+        given["chain"] = -(-arguments[-1] // (blocks * threads)) * LOAD + LEVELS
     elif which == "pairs":
         counts, lanes = body.encoded.first[1:] - body.encoded.first[:-1], arguments[-1] / arguments[9]
         given["chain"] = float(counts.max()) * (2 * LOAD + lanes * 0.06e-6)
         given["nbytes"] = float(counts.sum()) * arguments[9] * (2 + lanes * item / SECTOR) * SECTOR
     elif which in ("update", "join"):
-        n, slices = arguments[2], arguments[4] if which == "update" else arguments[3]
+        n, found = arguments[2], body.encoded.slices
+        counts = np.where(found > 0, found, body.slices)
         moved = 4 + 2 * len(problem.state) if which == "update" else 1
-        given["nbytes"] = n * item * (slices + moved)
-        given["chain"] = slices * LOAD * (0.6 if which == "join" else 1 / 16)
-    elif which == "block":
+        given["nbytes"] = (float(counts.sum()) + n * moved) * item
+        given["chain"] = float(counts.max()) * LOAD * (0.6 if which == "join" else 1 / 16)
+    elif which in ("block", "alone"):
         given["chain"] = LINE * sum(1 if i.kind == "op" else 2 for i in problem.plan.body.instructions)
     else:
         filled = max(1.0, blocks * threads / (PROCESSORS * THREADS))
-        given["chain"] = filled * ROWS.get(which, FORWARD)
+        terms = arguments[4] if which in ("layer", "conv") else 0
+        given["chain"] = filled * (ROWS.get(which, FORWARD) + terms * 2 * LOAD)
     return Work(which, blocks, threads, **given)
 
 
@@ -117,13 +143,17 @@ def _of_tile(which: str, tile: Tile, name: str, launch: Launch, body: Machine) -
         counts = [block[2] * -(-outputs // tile.depth) for block in blocks]
         moved = (sum(block[1] for block in blocks) * (3 if name.count(":") else 1) + outputs) * lanes * item
     else:
-        at, slices, lanes = arguments[4], arguments[6], arguments[-1]
-        blocks = [pool[at + 11 * k : at + 11 * k + 11] for k in range(launch.grid[0])]
-        counts = [block[3] * -(-lanes // slices // tile.depth) for block in blocks]
-        moved = len(blocks) * tile.high * tile.wide * slices * item
+        at, lanes = arguments[4], arguments[-1]
+        blocks = [pool[at + 13 * k : at + 13 * k + 13] for k in range(launch.grid[0])]
+        counts = [-(-block[3] * -(-lanes // tile.depth) // block[12]) for block in blocks]
+        moved = len(blocks) * tile.high * tile.wide * item
     r, c, threads = tile.rows, tile.columns, tile.down * tile.across
     return Work(
         which, launch.grid[0] * launch.grid[1], threads, max(counts), sum(counts) / len(counts),
         tile.high * tile.wide * tile.depth, r * c * tile.depth, (tile.high + tile.wide) * tile.depth / threads,
         r * c / (r * c + r + c + 2), 3 if tile.bounds else max(1, min(16, 1024 // threads)), float(moved),
     )  # fmt: skip
+
+
+if __name__ == "__main__":
+    written()

@@ -44,7 +44,7 @@ PARTS = (
     Part("kernels", "_gpu_kernels", "measure", 120, "every kernel against NumPy and the objects"),
     Part("suite", "_gpu_kernels", "suite", 120, "the tests that the simulator passes, on the GPU (needs pytest)"),
     Part("determinism", "_gpu_kernels", "determinism", 90, "the same bits in two processes"),
-    Part("targets", "_gpu_steps", "targets", 120, "12-64x4-3 with Adam: what was asked for"),
+    Part("targets", "_gpu_steps", "targets", 120, "networks of many sizes beside PyTorch: what was asked for"),
     Part("workloads", "_gpu_steps", "measure", 180, "all networks of the benchmarks beside numba and PyTorch"),
     Part("graph", "_gpu_steps", "many_nodes", 90, "a typed graph of 16,000 nodes"),
     Part("compile", "_gpu_there", "compiling", 60, "from a new process to the first step, cold and cached"),

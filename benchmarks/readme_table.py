@@ -176,7 +176,23 @@ def gpu() -> str:
     for workload, times in found.items():
         cells = [duration(times[name]) if name in times else "" for name in ON_A_GPU]
         lines.append(f"| {' | '.join([workload, *cells])} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *foreseen()])
+
+
+def foreseen() -> list[str]:
+    """Steps on a GPU that were measured before kernels changed, and what they should take since."""
+    folder = ROOT / "benchmarks" / "results"
+    measured, now = (
+        [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+        for name in ("gpu_kernels", "gpu_predicted")
+    )
+    before = {row["network"]: row for row in measured if "step_us" in row}
+    lines = ["| network, batch | cuda, 2026-11-27 | cuda today, predicted | PyTorch, CUDA graph |", "|---|---|---|---|"]
+    for row in now:
+        of = before[row["network"]]
+        times = [duration(1e-6 * us) for us in (of["step_us"], row["step_us"], of["pytorch_graph_us"])]
+        lines.append(f"| {' | '.join([row['network'], *times])} |")
+    return lines
 
 
 FILES = {"docs/gpu.md": gpu, "README.md": readme, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kit.networks import mlp
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda.block import program as block
-from scalarviz.engine.cuda.calls import KERNELS, TILING, Encoded, Tile
-from scalarviz.engine.cuda.machine import Shape
-from scalarviz.engine.cuda.tiled import Cut, Tiled, find_joins
+from scalarviz.engine.cuda.calls import KERNELS, TILING, Tile
+from scalarviz.engine.cuda.machine import Shape, encode
+from scalarviz.engine.cuda.tiled import Cut, find_joins
 from scalarviz.errors import InputError
 from scalarviz.tape import Instruction, Program
 
@@ -31,10 +31,31 @@ def test_a_tile_wastes_at_most_half(rows, lanes, itemsize):
     assert least > 2 * rows if tile is None else padded <= max(1.5 * rows, least) <= 2 * rows
 
 
-@given(sizes, sizes, st.integers(1, 128))
-def test_a_tile_of_gradients_wastes_at_most_seven_eighths(outputs, n, slices):
-    tile = TILING.of_weights(outputs, n, slices)
-    assert tile is None or tile.padded(outputs, n) <= 8 * outputs * n
+@given(st.lists(st.tuples(sizes, sizes, st.integers(1, 100_000)), min_size=1, max_size=6))
+def test_tiles_of_gradients_waste_at_most_half_beside_the_best_of_each(matrices):
+    tiles = TILING.of_weights(matrices)
+    work = [t.padded(m, n) * terms for t, (m, n, terms) in zip(tiles, matrices, strict=True)]
+    least = [min(t.padded(m, n) for t in TILING.weights) * terms for m, n, terms in matrices]
+    assert sum(work) <= 1.5 * sum(least)
+    assert all(
+        TILING.worth_it(m, n) == (best <= 8 * m * n * terms)
+        for best, (m, n, terms) in zip(least, matrices, strict=True)
+    )
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(TILING.weights), st.integers(1, 800), st.integers(1, 2000)), min_size=1),
+    st.integers(1, 10**7),
+)
+def test_a_gradient_has_as_many_slices_as_keep_a_gpu_busy_and_no_more(sums, parameters):
+    slices = TILING.slices_of(sums, parameters)
+    steps = [-(-each // own) for own, (_, _, each) in zip(slices, sums, strict=True)]
+    threads = sum(t.down * t.across * blocks * own for own, (t, blocks, _) in zip(slices, sums, strict=True))
+    assert all(1 <= own <= each for own, (_, _, each) in zip(slices, sums, strict=True))
+    assert threads <= 2 * TILING.threads + sum(t.down * t.across * blocks for t, blocks, _ in sums)
+    assert max(slices) * parameters <= max(TILING.parts, parameters)
+    free = [k for k, own in zip(steps, slices, strict=True) if 1 < own < min(TILING.slices, TILING.parts // parameters)]
+    assert not free or max(free) <= 2 * min(free)  # those that are cut end together
 
 
 def test_names_of_tiles_are_read_again_and_those_that_cannot_be_filled_evenly_are_refused():
@@ -118,12 +139,12 @@ def test_what_is_not_for_a_layer_alone_is_not_joined_before_it(instructions, see
 
 
 @pytest.mark.parametrize(
-    ("positions", "lanes", "tiled"), [(4, 64, 0), (4, 512, 0), (4, 516, 1), (4, 1024, 1), (1, 64, 1)]
+    ("positions", "lanes", "slices"), [(1, 32, 1), (4, 64, 8), (4, 512, 64), (40, 64, 80), (4, 65536, 256)]
 )
-def test_a_convolution_sums_its_gradients_in_tiles_where_a_slice_half_fills_them(positions, lanes, tiled):
-    found = Instruction("conv", 4, 16 * positions, np.tile(np.arange(4), (positions, 1)), weights=4 * np.arange(16))
-    made = Tiled(Encoded(), program(found, outputs=[4]), (4,), Cut(TILING, lanes, 4, 32), joined=False)
-    assert (made.tiles[0].weights is not None) == tiled
+def test_a_convolution_sums_its_gradients_in_slices_of_positions_and_lanes(positions, lanes, slices):
+    found = Instruction("conv", 4, 12 * positions, np.tile(np.arange(4), (positions, 1)), weights=4 * np.arange(12))
+    encoded = encode(program(found, outputs=[4]), (4,), False, Cut(TILING, lanes, 4, 32))
+    assert encoded.slices[:48].tolist() == [slices] * 48
 
 
 # ---- blocks of lanes

@@ -4,6 +4,9 @@ The work is cut in every way that the engine knows: whole batches, chunks, block
 Internals: ``trainer.SHAPE`` says how it is cut, and the trainer is asked for single calls.
 """
 
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 from ptx.memory import Race
@@ -371,6 +374,27 @@ def test_without_a_barrier_there_is_a_race(name, place, fake_driver, shape, monk
     with pytest.raises(Race):
         trained(name, shape)
     assert counts[-1] == FORMS[name][2]
+
+
+def test_without_the_barrier_of_the_tree_of_losses_there_is_a_race(fake_driver, shape, monkeypatch, tmp_path):
+    from scalarviz.engine.cuda import catalog
+    from scalarviz.engine.cuda.kernels import steps
+
+    file, barrier = tmp_path / "steps.py", "        cuda.syncthreads()\n"
+    text = Path(steps.__file__).read_text(encoding="utf-8")
+    assert text.count(barrier) == 1
+    file.write_text(text.replace(barrier, ""), encoding="utf-8")
+    module = ModuleType(steps.__name__)
+    module.__file__, module.__package__ = str(file), steps.__package__
+    exec(compile(file.read_text(encoding="utf-8"), file, "exec"), vars(module))
+    monkeypatch.setattr(catalog, "MODULES", tuple(module if one is steps else one for one in catalog.MODULES))
+    catalog._structural.cache_clear()
+    try:
+        shape(lanes=0)
+        with pytest.raises(Race), started("layers alone", dtype="float32", rule="sgd") as run:
+            run.step(1)
+    finally:
+        catalog._structural.cache_clear()
 
 
 @pytest.mark.parametrize("name", FORMS)

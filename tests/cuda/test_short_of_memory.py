@@ -24,7 +24,7 @@ def few_steps(monkeypatch):
     """Calls of three steps: what a thousand of them take would hide the rest. Blocks of lanes need hardly anything."""
     from scalarviz.engine.cuda import trainer
 
-    shape = replace(trainer.SHAPE, lanes=0, steps=3, loss_slices=32, stream_bytes=3 * 22 * 64 * 8)
+    shape = replace(trainer.SHAPE, lanes=0, steps=3, chunk_bytes=1 << 17, stream_bytes=3 * 22 * 64 * 8)
     monkeypatch.setattr(trainer, "SHAPE", shape)
 
 

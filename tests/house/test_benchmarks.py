@@ -79,6 +79,18 @@ def test_the_prediction_of_a_kernel_is_within_one_and_a_half_of_what_was_measure
         assert predicted / 1.5 < row["measured_us"] < 1.5 * predicted, (row["network"], row["kernel"], predicted)
 
 
+@pytest.mark.ci
+def test_the_predictions_in_the_documentation_are_those_of_what_is_launched_today(load):
+    model, by, workloads = load("_gpu_model"), load("_contestants"), load("_workloads")
+    lines = (FOLDER / "results" / "gpu_predicted.jsonl").read_text(encoding="utf-8").splitlines()
+    written = {row["network"]: row["step_us"] for row in map(json.loads, lines)}
+    assert list(written) == [work.name for work in workloads.GPU_NETWORKS]
+    for name in ("UV 12-64x4-3 Adam, 65536", "64 wide Adam, 8192", "CNN 1-8-16 28x28, 64"):
+        (work,) = (work for work in workloads.GPU_NETWORKS if work.name == name)
+        seconds = sum(one.seconds() for one in model.works(by.build(work, "numpy")._problem))
+        assert written[name] == pytest.approx(1e6 * seconds, abs=0.1), f"{name}: run python benchmarks/_gpu_model.py"
+
+
 # ---- gpu.py
 
 

@@ -98,6 +98,9 @@ class Tiling:
         Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
     blocks: int = 128  # wanted blocks, so that the whole GPU works: if there are fewer, a smaller tile is used
+    threads: int = 1 << 16  # threads that keep a GPU busy: gradients' sums have as many slices as make them
+    slices: int = 256  # the most slices of a gradient's sum
+    parts: int = 1 << 25  # the most numbers of all slices together
     least: int = 32  # weights of the smallest layer that is worth a tile
     lanes: int = 32  # the fewest lanes that are worth a tile
 
@@ -118,21 +121,32 @@ class Tiling:
         fitting = fitting or [tile for tile in tiles if spare[tile] == min(spare.values()) <= 2 * rows]
         return self._enough(fitting, {tile: tile.padded(rows, lanes) for tile in fitting})
 
-    def of_weights(self, outputs: int, n: int, slices: int) -> Tile | None:
-        """Return the tile for a matrix of weights, by its area; None if it computes 8 results for each wanted one."""
-        areas = {tile: tile.padded(outputs, n) for tile in self.weights}
-        fitting = [tile for tile in self.weights if 2 * areas[tile] <= 3 * outputs * n]
-        fitting = fitting or [tile for tile in self.weights if areas[tile] == min(areas.values()) <= 8 * outputs * n]
-        return self._enough(fitting, {tile: areas[tile] * slices for tile in fitting})
+    def of_weights(self, matrices: list[tuple[int, int, int]]) -> list[Tile]:
+        """Return the tiles of matrices of weights, given their outputs, operands and terms.
 
-    def together(self, tiles: list[tuple[Tile, int, int]]) -> Tile | None:
-        """Return one tile, and so one launch, for all matrices of these outputs and operands; None if not worth it.
-
-        The tile of the largest matrix is worth it if it computes at most 1.5 times the wanted results.
+        One tile, and so one launch, if it computes at most half as much again as each matrix's best one: the largest
+        that has enough blocks.
         """
-        alone = sum(tile.padded(outputs, n) for tile, outputs, n in tiles)
-        largest = max(tiles, key=lambda given: given[1] * given[2])[0]
-        return largest if 2 * sum(largest.padded(outputs, n) for _, outputs, n in tiles) <= 3 * alone else None
+        best = [min(self.weights, key=lambda tile: tile.padded(outputs, n)) for outputs, n, _ in matrices]
+        least = sum(tile.padded(m, n) * terms for tile, (m, n, terms) in zip(best, matrices, strict=True))
+        work = {tile: sum(tile.padded(m, n) * terms for m, n, terms in matrices) for tile in self.weights}
+        results = {
+            tile: sum(tile.padded(m, n) * min(self.slices, -(-terms // tile.depth)) for m, n, terms in matrices)
+            for tile in self.weights if 2 * work[tile] <= 3 * least
+        }  # fmt: skip
+        one = self._enough(list(results), results)
+        return best if one is None else [one] * len(matrices)
+
+    def worth_it(self, outputs: int, n: int) -> bool:
+        """Return whether a tile computes at most eight results for each weight of a matrix."""
+        return min(tile.padded(outputs, n) for tile in self.weights) <= 8 * outputs * n
+
+    def slices_of(self, sums: list[tuple[Tile, int, int]], parameters: int) -> list[int]:
+        """Return the slices of sums of so many blocks and steps of a block, so that all blocks end together."""
+        work = sum(tile.down * tile.across * blocks * steps for tile, blocks, steps in sums)
+        each = max(1, -(-work // self.threads))
+        most = max(1, min(self.slices, self.parts // max(1, parameters)))
+        return [min(-(-steps // each), most) for _, _, steps in sums]
 
     def _enough(self, tiles: list[Tile], results: dict[Tile, int]) -> Tile | None:
         blocks = {tile: results[tile] // (tile.high * tile.wide) for tile in tiles}
@@ -168,7 +182,7 @@ class Sum(NamedTuple):
 
     tile: Tile
     at: int  # the place of its blocks' numbers in the pool, see ``kernels/tiles.tile_weights``
-    blocks: int  # number of blocks
+    blocks: int  # number of blocks: of each slice its own
 
 
 SORTED = 4096
@@ -219,6 +233,8 @@ class Encoded:
     adjoint_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sums: list[Sum] = field(default_factory=list)
+    # the slices of each parameter's gradient; 0: as many as those of pairs
+    slices: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     scatters: list[Scatter] = field(default_factory=list)  # additions to the gradients, in order
     means: int = 0  # the most rows whose batch means one instruction takes
 

@@ -21,6 +21,7 @@ from ..problem import Array
 from .calls import MEAN_SLICES, SORTED, TILING, Encoded, KernelLaunch, Pairs, Scatter, Squares, Tile, Tiling, Written
 from .catalog import find
 from .device import Buffer, Device, Launch
+from .kernels.steps import TREE
 from .tiled import Cut, Tiled
 
 
@@ -215,6 +216,7 @@ def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, c
         if len(instructions) < len(program.instructions):
             found.squares = _loss(found, last[0], written)
         pairs = _backward(found, program, instructions, writers, written)
+        found.slices = np.zeros(program.n_theta, np.int32)
         which = np.arange(program.n_theta) if tiled is None else tiled.sum_up(pairs)
         _pairs(found, which, pairs)
     return found
@@ -299,7 +301,7 @@ class Shape:
     chunk_bytes: int = 512 << 20  # of rows, values and adjoints: a chunk has to repay its launches, microseconds each
     threads: int = 128  # threads of a block
     slices: int = 32  # parts of the lanes for a gradient that is a sum over them
-    loss_slices: int = 4096
+    loss_slices: int = 4096  # the most blocks of threads that add up losses
     slice_lanes: int = 512  # more lanes per slice give more slices, up to twice as many
     steps: int = 4096  # the most steps between an upload and a download
     loss_parts: int = 1 << 20  # the most loss parts of these steps
@@ -362,9 +364,12 @@ class Machine:
         with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
             self.numbers = self.constant(np.array([*encoded.numbers, 0.0]).astype(dtype))
         self.parts: Buffer | None = None
+        self.counts: Buffer | None = None
         if seeds:
             self._load_pairs(encoded.which, np.ones(len(encoded.which), np.bool_))
-            self.parts = device.empty(max(1, program.n_theta * self.slices), dtype)
+            counts = np.append(np.where(encoded.slices > 0, encoded.slices, self.slices), 1).astype(np.int32)
+            self.counts = self.constant(counts)
+            self.parts = device.empty(max(1, program.n_theta * int(counts.max())), dtype)
         self.means = device.empty(max(1, encoded.means * MEAN_SLICES), np.float64)
         self._sorting = self._room_to_sort()
         self._fill_constants()
@@ -435,13 +440,33 @@ class Machine:
         """Return the launches of the backward pass; the gradients of the seeds are given."""
         return [self._launch(call, theta, lanes) for call in self.encoded.backward]
 
-    def loss(self, parts: Buffer, slices: int, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:
+    @property
+    def loss_slices(self) -> int:
+        """The parts of a step's loss."""
+        (high, wide), _ = self._loss_shape()
+        return high * wide
+
+    def _loss_shape(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the blocks that share rows and lanes of the losses, and the threads of a block."""
+        squares = self.encoded.squares
+        across = min(TREE, 1 << (self.chunk - 1).bit_length())
+        down, rows = TREE // across, 1 if squares is None else squares.n
+        wide = min(-(-self.chunk // (across if squares is not None else TREE)), self.shape.loss_slices)
+        return (max(1, min(-(-rows // down), self.shape.loss_slices // wide)), wide), (across, down)
+
+    def loss(self, parts: Buffer, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:
         """Return the parts of the loss of a step, and where its backward pass begins."""
-        found, given = self.encoded.squares, (scales, slices, int(fresh), clock, self.chunk, lanes)
+        found, (grid, block) = self.encoded.squares, self._loss_shape()
+        given = (int(fresh), clock, self.chunk, lanes)
         if found is None:
-            return self.line("loss", slices, (parts, self.values, self.adjoints, self.program.loss, *given))
-        rows = (self.pool, found.args, found.n, self.numbers, found.number)
-        return self.line("loss_of_squares", slices, (parts, self.values, self.adjoints, *rows, *given))
+            one = (parts, self.values, self.adjoints, self.program.loss, scales, grid[1])
+            return self.trees("loss", grid, block, (*one, *given))
+        rows = (parts, self.values, self.adjoints, self.pool, found.args, found.n, self.numbers, found.number)
+        return self.trees("loss_of_squares", grid, block, (*rows, *grid, scales, *given))
+
+    def trees(self, kernel: str, grid: tuple[int, int], block: tuple[int, int], arguments: tuple[Any, ...]) -> Launch:
+        """Return a launch whose blocks add up what their threads found."""
+        return Launch(find(kernel, self.dtype.name), grid, block, arguments, TREE * np.dtype(np.float64).itemsize)
 
     def sums(self, lanes: int, fresh: bool) -> list[Launch]:
         """Return the parts of the gradients of all parameters; those that are not fresh are added to."""
@@ -456,8 +481,8 @@ class Machine:
             grid = (-(-count // threads), self.slices)
             launches.append(Launch(find("pairs", self.dtype.name), grid, (threads, 1), given))
         for tile, at, blocks in encoded.sums:
-            tiled = (self.parts, self.adjoints, self.values, self.pool, at, n, *rest)
-            launches.append(self._tiled(f"tile_weights:{tile}", tile, (blocks, self.slices), tiled))
+            tiled = (self.parts, self.adjoints, self.values, self.pool, at, n, *rest[1:])
+            launches.append(self._tiled(f"tile_weights:{tile}", tile, (blocks, 1), tiled))
         return launches + [launch for scatter in encoded.scatters for launch in self._scatter(scatter, lanes)]
 
     def _scatter(self, of: Scatter, lanes: int) -> list[Launch]:
@@ -488,7 +513,7 @@ class Machine:
     def join(self, grad: Buffer, fresh: bool) -> list[Launch]:
         """Return the gradients from their parts."""
         n = self.program.n_theta
-        return [self.line("join", n, (grad, self.parts, n, self.slices, int(fresh)))]
+        return [self.line("join", n, (grad, self.parts, n, self.counts, int(fresh)))]
 
     def _launch(self, call: KernelLaunch, theta: Buffer, lanes: int) -> Launch:
         buffers = {

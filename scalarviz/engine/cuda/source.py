@@ -135,21 +135,21 @@ TOGETHER = 16
 
 _TEXT = '''\
 def update(
-    _state: Reals, _parts: Reals, _n: Int, _size: Int, _slices: Int, _trained: Flags, _table: Reals, _width: Int,
-    _numbers: Reals, _clock: Longs,
+    _state: Reals, _parts: Reals, _n: Int, _size: Int, _slices: Words, _summed: Int, _trained: Flags, _table: Reals,
+    _width: Int, _numbers: Reals, _clock: Longs,
 ) -> None:
     """An optimiser's update of one weight a thread. Written by scalarviz."""
     _p = _cuda.blockIdx.x * _cuda.blockDim.x + _cuda.threadIdx.x
     _rates = (_clock[1] - 1 - _clock[2]) * _width
     if _p < _n:
         _gradient = _state[_size + _p]
-        if _slices > 0:
-            _gradient = _real(0.0)
-            _whole = _slices - _slices % {together}
+        if _summed == 0:
+            _gradient, _count = _real(0.0), _slices[_p]
+            _whole = _count - _count % {together}
             for _q in _range(0, _whole, {together}):
 {loads}
 {sums}
-            for _q in _range(_whole, _slices):
+            for _q in _range(_whole, _count):
                 _gradient += _parts[_q * _size + _p]
             _state[_size + _p] = _gradient
         _weight = _state[_p]
@@ -164,9 +164,9 @@ def update(
 def update_source(program: Program) -> str:
     """Return the source of the kernel of an optimiser's program; empty if there is none.
 
-    Its arguments: the numbers of :class:`~.device.State`, the slices of the gradients and their number (0: the state
-    holds the gradient), parameters, parameters with derived ones, flags of trained weights, the rates of the call, the
-    numbers of the program, the clock.
+    Its arguments: the numbers of :class:`~.device.State`, the slices of the gradients, parameters, parameters with
+    derived ones, each parameter's number of slices, whether the state holds the gradient already, flags of trained
+    weights, the rates of the call, the numbers of the program, the clock.
     """
     if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
         return ""

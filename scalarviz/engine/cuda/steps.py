@@ -17,6 +17,7 @@ from ..outside import Outside
 from ..problem import CLIP, TINY, Array, Problem, factor_of
 from .catalog import find, written
 from .device import Buffer, Device, Launch, Repeatable, State
+from .kernels.steps import TREE
 from .machine import IN_ORDER, PICKED, STREAMED, Feed, Machine, Shape
 from .source import update_source
 
@@ -152,6 +153,8 @@ class Samples:
         return [Launch(kernel, (-(-batch // threads), 1), (threads, 1), given)]
 
 
+PENALTY_BLOCKS = 64
+"""The most blocks of threads that add up penalties."""
 LENGTHS = 256
 """The number of threads that add up the squares of a gradient."""
 
@@ -194,8 +197,9 @@ class Steps:
         program = self.problem.plan.body
         rows, item = 2 * program.n_rows, self.dtype.itemsize
         self.chunk = self.shape.chunk(rows, item, self.problem.batch, whole=program.couples)
-        self.loss_slices = min(self.shape.loss_slices, self.chunk)
-        return Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
+        body = Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
+        self.loss_slices = body.loss_slices
+        return body
 
     def _derives(self, program: Program) -> Machine:
         """Return the program of the derived parameters."""
@@ -250,24 +254,25 @@ class Steps:
 
     def _updated(self) -> list[Launch]:
         if self.problem.limits.between:
-            update = [self._joined_update(0)] if self.joined else self._update()
+            update = [self._joined_update(summed=True)] if self.joined else self._update()
             return [*self._parts(), *self._join(), *self._penalty(), *self._coefficient(), *update]
         if not self.joined:
             return [*self._parts(), *self._join(), *self._update()]
         if self.prologue is None:
-            return [*self._parts(), self._joined_update(self.body.slices)]
-        return [*self._parts(), *self._join(), self._joined_update(0)]
+            return [*self._parts(), self._joined_update(summed=False)]
+        return [*self._parts(), *self._join(), self._joined_update(summed=True)]
 
     def _penalty(self) -> list[Launch]:
         """Return the launch of the penalties."""
         limits, state = self.problem.limits, self.state
         if not limits.penalised:
             return []
+        blocks = min(self.loss_slices, PENALTY_BLOCKS)
         given = (
-            self.losses, state.theta, self.problem.n_weights, limits.l1, limits.l2, self.loss_slices, self.scales,
-            self.clock,
+            self.losses, state.theta, self.problem.n_weights, limits.l1, limits.l2, self.loss_slices, blocks,
+            self.scales, self.clock,
         )  # fmt: skip
-        return [self.body.line("penalty", self.loss_slices, given)]
+        return [self.body.trees("penalty", (blocks, 1), (TREE, 1), given)]
 
     def _coefficient(self) -> list[Launch]:
         """Return the launch of the clipping factor."""
@@ -297,7 +302,7 @@ class Steps:
             *body.inputs(feed, start, lanes),
             *body.masks(self.problem.seed, self.clock, start, lanes),
             *body.forward(theta, lanes),
-            body.loss(self.losses, self.loss_slices, self.scales, self.clock, fresh, lanes),
+            body.loss(self.losses, self.scales, self.clock, fresh, lanes),
             *body.backward(theta, lanes),
             *body.sums(lanes, fresh),
         ]
@@ -319,13 +324,13 @@ class Steps:
         first = [made.line("derived_back", count, given)] if count else []
         return [*first, *made.backward(state.theta, 1), *made.sums(1, True), *made.join(state.grad, fresh=False)]
 
-    def _joined_update(self, slices: int) -> Launch:
-        """Return the launch of the update, which also adds up the slices of the gradient."""
+    def _joined_update(self, *, summed: bool) -> Launch:
+        """Return the launch of the update, which also adds up the slices of the gradient, if they are not `summed`."""
         state, n, threads = self.state, self.problem.plan.n_parameters, self.shape.threads
         kernel = written("update", self.joined, self.dtype.name)
         given = (
-            state.memory, self.body.parts, n, state.theta.size, slices, state.trained, self.table, self.width,
-            self.updates.numbers, self.clock,
+            state.memory, self.body.parts, n, state.theta.size, self.body.counts, int(summed), state.trained,
+            self.table, self.width, self.updates.numbers, self.clock,
         )  # fmt: skip
         return Launch(kernel, (-(-n // threads), 1), (threads, 1), given)
 

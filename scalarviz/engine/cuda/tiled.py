@@ -133,7 +133,7 @@ class _Tiles:
 
     layer: Tile | None
     back: Tile | None
-    weights: Tile | None
+    weights: bool
     groups: list[_Group]
     behind: Join | None
     kept: bool
@@ -165,6 +165,8 @@ class WeightBlock(NamedTuple):
     top: int  # the first output of the block; `start`: its first input
     start: int
     adds: bool  # to a gradient that is there already
+    slice: int  # which of the `slices`
+    slices: int
 
 
 class Tiled:
@@ -173,7 +175,7 @@ class Tiled:
     def __init__(self, found: Encoded, program: Program, seeds: tuple[int, ...], cut: Cut, joined: bool) -> None:
         self.found, self.program, self.cut, self.seeds = found, program, cut, seeds
         self.joins = find_joins(program, seeds) if joined else Joins()
-        self.entries: list[tuple[Tile, Instruction, int]] = []
+        self.entries: list[tuple[Instruction, int]] = []
         self.tiles = {index: self._tiles(index, i) for index, i in enumerate(program.instructions) if self._worth_it(i)}
         self.forward_done = {tiles.behind.index for tiles in self.tiles.values() if tiles.behind is not None}
         self.backward_done = {tiles.before.index for tiles in self.tiles.values() if tiles.before is not None}
@@ -187,11 +189,9 @@ class Tiled:
         cut, (positions, n), outputs = self.cut, i.args.shape, _outputs(i)
         layer = cut.tiling.of_lanes(outputs, cut.lanes * positions, cut.itemsize)
         groups: list[_Group] = []
-        back = weights = None
+        back, weights = None, False
         if self.seeds and self.program.needs_gradient[i.dst]:
-            weights = cut.tiling.of_weights(outputs, n, cut.slices)
-            if weights is not None and positions > 1 and 2 * cut.lanes <= cut.slices * weights.depth:
-                weights = None  # at each position half of the tile of a slice would be padding
+            weights = cut.tiling.worth_it(outputs, n)
             groups = _groups(i.args, self.program.needs_gradient)
             if groups:
                 rows = -(-sum(len(group.rows) for group in groups) // len(groups))
@@ -213,16 +213,16 @@ class Tiled:
             return plain
         args = plain.forward.arguments[3]
         assert isinstance(args, int)
-        if tiles.weights is not None:
-            plain = plain._replace(pairs=partial(self._enter, tiles.weights, i, args))
+        if tiles.weights:
+            plain = plain._replace(pairs=partial(self._enter, i, args))
         if tiles.back is not None:
             tile = tiles.back
             plain = plain._replace(tiles=lambda written: [self._back(i, tile, tiles, written)])
         return plain if tiles.layer is None else plain._replace(forward=self._layer(i, tiles.layer, tiles, args))
 
-    def _enter(self, tile: Tile, i: Instruction, args: int) -> Pairs:
+    def _enter(self, i: Instruction, args: int) -> Pairs:
         """Compute the gradients of an instruction's weights in tiles, without pairs."""
-        self.entries.append((tile, i, args))
+        self.entries.append((i, args))
         return []
 
     def _layer(self, i: Instruction, tile: Tile, tiles: _Tiles, args: int) -> KernelLaunch:
@@ -269,6 +269,20 @@ class Tiled:
         )  # fmt: skip
         return KernelLaunch(name, len(blocks), given, tile)
 
+    def _slices(self, tiles: list[Tile], paired: NDArray[np.bool_]) -> list[int]:
+        """Return the slices of each matrix of weights; those that share parameters have as many as pairs have."""
+        uses, every = np.zeros(self.program.n_theta, np.int64), [_parameters(i) for i, _ in self.entries]
+        for mine in every:
+            uses[mine] += 1
+        works = []
+        for tile, (i, _) in zip(tiles, self.entries, strict=True):
+            (positions, n), outputs = i.args.shape, _outputs(i)
+            blocks = tile.padded(outputs, n) // (tile.high * tile.wide)
+            works.append((tile, blocks, positions * -(-self.cut.lanes // tile.depth)))
+        found = self.cut.tiling.slices_of(works, self.program.n_theta)
+        shared = [bool((paired[mine] | (uses[mine] > 1)).any()) for mine in every]
+        return [self.cut.slices if one else own for own, one in zip(found, shared, strict=True)]
+
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
         """Add the launches that sum gradients of weights; return the parameters that still need pairs.
 
@@ -280,17 +294,17 @@ class Tiled:
         for parameters, *_ in pairs:
             paired[np.asarray(parameters, np.int64).ravel()] = True
         blocks: dict[tuple[int, Tile], list[WeightBlock]] = {}
-        sizes = [(tile, _outputs(i), i.args.shape[1]) for tile, i, _ in self.entries]
-        together = self.cut.tiling.together(sizes) if sizes else None
-        for alone, i, args in self.entries:
-            tile = alone if together is None else together
+        lanes = self.cut.lanes
+        sizes = [(_outputs(i), i.args.shape[1], len(i.args) * lanes) for i, _ in self.entries]
+        tiles = self.cut.tiling.of_weights(sizes) if sizes else []
+        for tile, slices, (i, args) in zip(tiles, self._slices(tiles, paired), self.entries, strict=True):
             mine = _parameters(i)
             number = int(launch[mine].max()) + 1
             adds = number > 0 or bool(paired[mine].any())
             if adds:
                 paired[mine[launch[mine] < 0]] = True
-            launch[mine] = number
-            blocks.setdefault((number, tile), []).extend(_blocks(tile, i, args, adds))
+            launch[mine], self.found.slices[mine] = number, slices
+            blocks.setdefault((number, tile), []).extend(_blocks(tile, i, args, adds, slices))
         for number, tile in sorted(blocks, key=lambda key: key[0]):
             mine_ = blocks[number, tile]
             self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_)))
@@ -321,12 +335,12 @@ def _parameters(i: Instruction) -> NDArray[np.int64]:
     return np.append(weights, np.arange(i.bias, i.bias + outputs) if i.bias >= 0 else weights[:0])
 
 
-def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[WeightBlock]:
+def _blocks(tile: Tile, i: Instruction, args: int, adds: bool, slices: int) -> list[WeightBlock]:
     """Return the blocks of a layer's weights."""
     (positions, n), outputs, operands = i.args.shape, _outputs(i), _operands(i, args)
     return [
-        WeightBlock(*operands, n, positions, int(i.weights[0]), i.bias, i.dst, outputs, top, start, adds)
-        for top in range(0, outputs, tile.high) for start in range(0, n, tile.wide)
+        WeightBlock(*operands, n, positions, int(i.weights[0]), i.bias, i.dst, outputs, top, start, adds, q, slices)
+        for q in range(slices) for top in range(0, outputs, tile.high) for start in range(0, n, tile.wide)
     ]  # fmt: skip
 
 

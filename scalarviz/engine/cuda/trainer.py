@@ -219,10 +219,12 @@ def _shapes_to_try(problem: Problem, shape: Shape, device: Device) -> Iterator[S
 
 def cut(shape: Shape, finer: int, resident: bool) -> Shape:
     """Return a shape that needs a fraction of the memory, weights and data not counted."""
+    tiles = shape.tiles
     return replace(
         shape,
         chunk_bytes=shape.chunk_bytes // finer,
         slices=max(1, shape.slices // finer),
+        tiles=tiles and replace(tiles, slices=max(1, tiles.slices // finer)),
         loss_parts=shape.loss_parts // finer,
         stream_bytes=shape.stream_bytes // finer,
         resident=resident,

@@ -166,8 +166,8 @@ def alone(
 {{behind}}
         if updates != 0:
             update(
-                thread, threads, (step - begun) * width, state, state, n, size, 0, trained, rates, width, constants,
-                clock,
+                thread, threads, (step - begun) * width, state, state, n, size, table, 1, trained, rates, width,
+                constants, clock,
             )
         cuda.syncthreads()
     if thread == 0 and updates != 0:

@@ -12,7 +12,22 @@ from __future__ import annotations
 import numpy as np
 
 from .... import rng
-from ..jit import FUNCTIONS, Double, Doubles, Flags, Int, Key, Longs, Real, Reals, Words, cuda, device_function, real
+from ..jit import (
+    FUNCTIONS,
+    Double,
+    Doubles,
+    Flags,
+    Int,
+    Key,
+    Longs,
+    Real,
+    Reals,
+    Words,
+    cuda,
+    device_function,
+    real,
+    shared,
+)
 from .rows import lane_and_row
 
 
@@ -46,16 +61,38 @@ def pairs(
         parts[place] = total
 
 
-def join(grad: Reals, parts: Reals, n: Int, slices: Int, fresh: Int) -> None:
+def join(grad: Reals, parts: Reals, n: Int, slices: Words, fresh: Int) -> None:
     """The gradient of a parameter from its slices, in order; added to what is there where it is not `fresh`."""
     p = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if p < n:
         total = real(0)
         if fresh == 0:
             total = grad[p]
-        for q in range(slices):
+        for q in range(slices[p]):
             total += parts[q * n + p]
         grad[p] = total
+
+
+TREE = 128
+"""Threads of a block that adds up what its threads found: a power of two."""
+
+
+def add_up(parts: Doubles, place: Int, fresh: Int, total: Double) -> None:
+    """Put the sum of a block's totals, added in a tree, at a place; add it to what is there where it is not `fresh`."""
+    sums = shared(np.float64, 0)
+    me = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    sums[me] = total
+    half = TREE // 2
+    while half > 0:
+        cuda.syncthreads()
+        if me < half:
+            sums[me] += sums[me + half]
+        half //= 2
+    if me == 0:
+        total = sums[0]
+        if fresh == 0:
+            total += parts[place]
+        parts[place] = total
 
 
 def loss(
@@ -64,47 +101,41 @@ def loss(
 ) -> None:  # fmt: skip
     """Where the backward pass begins: the losses' sum in float64, their adjoints, and the next step's number.
 
-    ``parts[step*slices + q]`` gets lanes ``q, q + slices, ...`` (1,024 losses in float32 lose three digits); the host
-    adds them up. Where it is not `fresh`, it is added to what earlier chunks gave. See ``steps`` for the clock.
+    ``parts[step*slices + q]`` is the sum of block q of `slices` (1,024 losses in float32 lose three digits); the host
+    adds the parts up. Where it is not `fresh`, it is added to what earlier chunks gave. See ``steps`` for the clock.
     """
-    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if q < slices:
-        place = (clock[0] - clock[2]) * slices + q
-        total, scale = np.float64(0), scales[clock[0] - clock[2]]
-        if fresh == 0:
-            total = parts[place]
-        for lane in range(q, lanes, slices):
-            total += np.float64(values[row * stride + lane])
-            adjoints[row * stride + lane] = scale
-        parts[place] = total
-        if q == 0:
-            clock[1] = clock[0] + 1
+    q, total = cuda.blockIdx.y, np.float64(0)
+    scale = scales[clock[0] - clock[2]]
+    for lane in range(q * TREE + cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x, lanes, slices * TREE):
+        total += np.float64(values[row * stride + lane])
+        adjoints[row * stride + lane] = scale
+    if q == 0 and cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
+        clock[1] = clock[0] + 1
+    add_up(parts, (clock[0] - clock[2]) * slices + q, fresh, total)
 
 
 def loss_of_squares(
     parts: Doubles, values: Reals, adjoints: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int,
-    scales: Reals, slices: Int, fresh: Int, clock: Longs, stride: Int, lanes: Int,
+    high: Int, wide: Int, scales: Reals, fresh: Int, clock: Longs, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows."""
-    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if q < slices:
-        place = (clock[0] - clock[2]) * slices + q
-        total = np.float64(0)
-        if fresh == 0:
-            total = parts[place]
-        factor = numbers[at]
-        upstream = scales[clock[0] - clock[2]] * (factor * real(2))
-        for lane in range(q, lanes, slices):
-            squares = real(0)
-            for k in range(n):
-                row = pool[args + k] * stride + lane
-                error = values[row] - values[pool[args + n + k] * stride + lane]
-                squares += error * error
-                adjoints[row] = error * upstream
-            total += np.float64(factor * squares)
-        parts[place] = total
-        if q == 0:
-            clock[1] = clock[0] + 1
+    """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows.
+
+    `high` blocks share the rows, and `wide` the lanes.
+    """
+    first, row = lane_and_row()
+    total, factor = np.float64(0), numbers[at]
+    upstream = scales[clock[0] - clock[2]] * (factor * real(2))
+    for lane in range(first, lanes, wide * cuda.blockDim.x):
+        squares = real(0)
+        for k in range(row, n, high * cuda.blockDim.y):
+            place = pool[args + k] * stride + lane
+            error = values[place] - values[pool[args + n + k] * stride + lane]
+            squares += error * error
+            adjoints[place] = error * upstream
+        total += np.float64(factor * squares)
+    if first == 0 and row == 0:
+        clock[1] = clock[0] + 1
+    add_up(parts, ((clock[0] - clock[2]) * high + cuda.blockIdx.x) * wide + cuda.blockIdx.y, fresh, total)
 
 
 WORD, HALF, NOTHING, ONE = rng.WORD, rng.HALF, np.uint64(0), np.uint64(1)
@@ -139,7 +170,7 @@ def sample(
     return np.int64(x)
 
 
-DEVICE = ("lane_and_row", "sample")
+DEVICE = ("lane_and_row", "sample", "add_up")
 
 
 def batch_order(
@@ -217,18 +248,16 @@ def commit(
 
 
 def penalty(
-    losses: Doubles, theta: Reals, n: Int, l1: Double, l2: Double, slices: Int, scales: Reals, clock: Longs
+    losses: Doubles, theta: Reals, n: Int, l1: Double, l2: Double, slices: Int, blocks: Int, scales: Reals, clock: Longs
 ) -> None:
-    """What the loss has on top, to the parts of the step's loss: these are scaled by the host."""
-    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if q < slices:
-        total, squares = np.float64(0), np.float64(0)
-        for p in range(q, n, slices):
-            w = np.float64(theta[p])
-            total += abs(w)
-            squares += w * w
-        step = clock[0] - clock[2]
-        losses[step * slices + q] += (l1 * total + l2 * squares) / np.float64(scales[step])
+    """What the loss has on top, to the first parts of the step's loss, one a block: these are scaled by the host."""
+    q, total, squares = cuda.blockIdx.x, np.float64(0), np.float64(0)
+    for p in range(q * TREE + cuda.threadIdx.x, n, blocks * TREE):
+        w = np.float64(theta[p])
+        total += abs(w)
+        squares += w * w
+    step = clock[0] - clock[2]
+    add_up(losses, step * slices + q, 0, (l1 * total + l2 * squares) / np.float64(scales[step]))
 
 
 def lengths(

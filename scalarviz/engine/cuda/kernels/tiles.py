@@ -5,7 +5,7 @@ order of the plain form:
 
 * `tile_layer`: results x lanes, summed over operands, with the bias and the operation behind the layer;
 * `tile_back`: operands x lanes, summed over results, times the derivative of the operation in front of the layer;
-* `tile_weights`: results x operands, summed over the lanes of a slice.
+* `tile_weights`: results x operands, summed over the positions and lanes of a slice.
 
 A convolution is a layer at each of its positions. The sizes of a tile are compile-time constants (``calls.Tile``):
 a thread of the DOWN x ACROSS of a block has ROWS rows, strided by DOWN, and GROUPS groups of four columns, strided by
@@ -247,12 +247,12 @@ DEVICE = (
 
 def load_terms(
     tile: Reals, high: Int, numbers: Reals, pool: Words, table: Int, first: Int, step: Int, count: Int, lane: Int,
-    begin: Int, end: Int, stride: Int,
+    lanes: Int, stride: Int,
 ) -> None:  # fmt: skip
-    """`high` rows x DEPTH lanes from `lane` on; beyond `count` rows, and outside of ``begin .. end``, zeros."""
+    """`high` rows x DEPTH lanes from `lane` on; beyond `count` rows, and beyond the last lane, zeros."""
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
     at, down, jump = me % (DEPTH // 4) * 4, me // (DEPTH // 4), 4 * THREADS // DEPTH
-    if count >= high and lane >= begin and lane + DEPTH <= end:
+    if count >= high and lane + DEPTH <= lanes:
         place = (first + down * step) * stride + lane + at
         for i in range(high * DEPTH // 4 // THREADS):
             if table >= 0:
@@ -267,12 +267,11 @@ def load_terms(
             if table >= 0 and j < count:
                 row = pool[table + j]
             a, b, c, d = real(0), real(0), real(0), real(0)
-            if j < count and lane + at < end:
+            if j < count and lane + at < lanes:
                 a, b, c, d = load4(numbers, row * stride + lane + at)
-                a = a if lane + at >= begin else real(0)
-                b = b if lane + at + 1 >= begin and lane + at + 1 < end else real(0)
-                c = c if lane + at + 2 >= begin and lane + at + 2 < end else real(0)
-                d = d if lane + at + 3 < end else real(0)
+                b = b if lane + at + 1 < lanes else real(0)
+                c = c if lane + at + 2 < lanes else real(0)
+                d = d if lane + at + 3 < lanes else real(0)
             store4(tile, j * PITCH + at, a, b, c, d)
 
 
@@ -295,24 +294,27 @@ def correlate(left: Reals, right: Reals, sums: Reals) -> None:
 
 
 def tile_weights(
-    parts: Reals, adjoints: Reals, values: Reals, pool: Words, at: Int, total: Int, slices: Int, fresh: Int,
-    stride: Int, lanes: Int,
+    parts: Reals, adjoints: Reals, values: Reals, pool: Words, at: Int, total: Int, fresh: Int, stride: Int,
+    lanes: Int,
 ) -> None:  # fmt: skip
     """The parts of the gradients of the weights and the bias of layers, as ``sums.pairs`` makes those of the others.
 
-    A block's eleven numbers in the pool: table, row, n, positions, weight, bias, dst and outputs as in `tile_layer`,
-    its first result and operand, and whether it adds to what others gave.
+    A slice has some of the groups of DEPTH lanes, one position after another. A block's thirteen numbers in the pool:
+    table, row, n, positions, weight, bias, dst and outputs as in `tile_layer`, its first result and operand, whether it
+    adds to what others gave, its slice and the number of slices.
     """
     left, right = shared(real, 0), shared(real, LEFT_SIZE)
     sums = cuda.local.array(SUMS, real)
     across, down = cuda.threadIdx.x, cuda.threadIdx.y
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
-    b = at + 11 * cuda.blockIdx.x
+    b = at + 13 * cuda.blockIdx.x
     table, row, n, positions, weight, bias = pool[b], pool[b + 1], pool[b + 2], pool[b + 3], pool[b + 4], pool[b + 5]
     dst, outputs, top, start = pool[b + 6], pool[b + 7], pool[b + 8], pool[b + 9]
     adding = fresh == 0 or pool[b + 10] != 0
-    begin, end = cuda.blockIdx.y * lanes // slices, (cuda.blockIdx.y + 1) * lanes // slices
-    to = cuda.blockIdx.y * total
+    groups, slice_, slices = (lanes + DEPTH - 1) // DEPTH, pool[b + 11], pool[b + 12]
+    unit, end = positions * groups * slice_ // slices, positions * groups * (slice_ + 1) // slices
+    p, group = unit // groups, unit % groups
+    to = slice_ * total
     has_bias = bias >= 0 and start == 0 and me < HIGH and top + me < outputs
     summed = real(0)
     if adding and has_bias:
@@ -324,20 +326,23 @@ def tile_weights(
             if adding and j < outputs and k < n:
                 number = parts[to + weight + j * n + k]
             sums[r * COLUMNS + c] = number
-    for p in range(positions):
+    while unit < end:
         place = table
         if table >= 0:
             place = table + p * n + start
-        for lane in range(begin // 4 * 4, end, DEPTH):
-            first = dst + top * positions + p
-            load_terms(left, HIGH, adjoints, pool, -1, first, positions, outputs - top, lane, begin, end, stride)
-            load_terms(right, WIDE, values, pool, place, row + start, 1, n - start, lane, begin, end, stride)
-            cuda.syncthreads()
-            correlate(left, right, sums)
-            if has_bias:
-                for q in range(DEPTH):
-                    summed += left[me * PITCH + q]
-            cuda.syncthreads()
+        lane, first = group * DEPTH, dst + top * positions + p
+        load_terms(left, HIGH, adjoints, pool, -1, first, positions, outputs - top, lane, lanes, stride)
+        load_terms(right, WIDE, values, pool, place, row + start, 1, n - start, lane, lanes, stride)
+        cuda.syncthreads()
+        correlate(left, right, sums)
+        if has_bias:
+            for q in range(DEPTH):
+                summed += left[me * PITCH + q]
+        cuda.syncthreads()
+        unit += 1
+        group += 1
+        if group == groups:
+            p, group = p + 1, 0
     if has_bias:
         parts[to + bias + top + me] = summed
     for r in range(ROWS):
