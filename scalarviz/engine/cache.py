@@ -307,7 +307,8 @@ class Filling(Generic[Unit]):
     """A compilation of all `units`, in order; ``make(unit)`` puts one into the cache.
 
     ``progress(done, total, next_name)`` is called before each unit, and once at the end. `stopped` is called ten times
-    per second; True cancels the compilation.
+    per second; True cancels the compilation. Units that are `only_here` are not for helpers: this process makes them
+    meanwhile.
     """
 
     units: Sequence[Unit]
@@ -316,13 +317,14 @@ class Filling(Generic[Unit]):
     named: Callable[[Unit], str]
     progress: Progress | None = None
     stopped: Callable[[], bool] = lambda: False
+    only_here: Callable[[Unit], bool] = lambda unit: False
 
     def fill(self, missing: Sequence[Unit], helpers: Helpers = ()) -> None:
         """Compile the missing units in the helper processes, or without helpers in this one.
 
         All helpers have ended when this returns. StateError if it was cancelled.
         """
-        told, left = -1, deque(missing)
+        told, left = -1, deque(unit for unit in missing if not self.only_here(unit))
 
         def report(unit: Unit | None) -> None:
             nonlocal told
@@ -337,6 +339,9 @@ class Filling(Generic[Unit]):
         try:
             for thread in threads:
                 thread.start()
+            for unit in filter(self.only_here, missing if threads else ()):
+                report(unit)
+                self.make(unit)
             for thread in threads:
                 while thread.is_alive():
                     report(next((unit for unit in missing if not self.is_there(unit)), None))
@@ -376,16 +381,16 @@ MOST = 8
 """The most helper processes."""
 
 
-def start_helpers(module: str, units: int, place: CacheFolder) -> list[Helper]:
+def start_helpers(module: str, units: int, place: CacheFolder, few: int = FEW) -> list[Helper]:
     """Start helper processes that call ``help_out(unit)`` of a module; none for few units or without a shared cache."""
-    if units < FEW or place.closed():
+    if units < few or place.closed():
         return []
     code = f"from {__name__} import serve; from {module} import help_out; serve(help_out)"
     paths = os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     found: list[Helper] = []
     with suppress(OSError):
         place.make()
-        for _ in range(min(processors(), MOST)):
+        for _ in range(min(processors(), units, MOST)):
             found.append(
                 subprocess.Popen(
                     [sys.executable, "-c", code],

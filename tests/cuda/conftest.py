@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scalarviz.engine.cache import CacheFolder
-from scalarviz.engine.cuda import images
+from scalarviz.engine.cuda import images, warm
 from scalarviz.engine.cuda.images import key
 
 FOLDER = str(Path(__file__).parent)
@@ -26,6 +26,7 @@ def images_of_tests():
     """What a made-up driver makes of kernels must never be loaded into a GPU: it is kept in a folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(images, "PLACE", CacheFolder(key_of_tests, "cuda-tests-"))
+        patch.setattr(warm, "FEW", 1 << 30)  # helpers would fill the user's folder
         yield
 
 

@@ -1,6 +1,8 @@
 """``scalarviz warmup`` fills the cache of GPU kernels: for the GPUs that are here, or for a kind that is named."""
 
 import json
+import shutil
+import sys
 
 import pytest
 
@@ -9,6 +11,8 @@ from scalarviz.cli.main import main
 from scalarviz.engine.cache import CacheFolder, serve
 from scalarviz.engine.cuda import catalog, images, there, warm
 from scalarviz.engine.cuda.kernel import Kernel
+from scalarviz.engine.cuda.source import forward_source
+from scalarviz.scalar import ops
 
 NAMES = ("zero", "forward:neg", "backward:neg")
 H200 = there.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
@@ -82,6 +86,45 @@ def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled, monke
     monkeypatch.setattr("sys.stdin", map(json.dumps, units))
     serve(warm.help_out)
     assert (compiled, capsys.readouterr().out) == ([("forward:neg", "float32", (9, 0))], "\n\n")
+
+
+def of_a_program():
+    """Kernels that are found by name, and one whose source was made for a program."""
+    op = ops.get("neg")
+    own = catalog.written("forward:made_for_a_program", forward_source(op).replace(op.name, "it"), "float32")
+    found = [catalog.find(name, "float32") for name in ("keep", "forward:neg", "backward:neg")]
+    return [*found, own]
+
+
+def test_a_program_s_missing_kernels_are_compiled_once_also_if_helpers_die(cache, compiled, monkeypatch):
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    monkeypatch.setattr(warm, "FEW", 3)
+    kernels = of_a_program()
+    warm.compile_side_by_side(kernels[1:], (9, 0), 13000)
+    assert compiled == []  # two with a name are too few for helpers: they are compiled where they are loaded
+    warm.compile_side_by_side(kernels, (9, 0), 13000)
+    assert sorted(name for name, *_ in compiled) == sorted(kernel.name for kernel in kernels)
+    assert compiled[0][0] == kernels[-1].name  # while helpers do the others
+    warm.compile_side_by_side(kernels, (9, 0), 13000)
+    assert len(compiled) == 4
+    assert all(images.kept(kernel, (9, 0), 13000) for kernel in kernels)
+
+
+@pytest.mark.ci
+@pytest.mark.cuda
+def test_helpers_compile_what_has_a_name_and_this_process_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(images, "PLACE", CacheFolder(images.key, "cuda-"))
+    monkeypatch.setattr(warm, "FEW", 3)
+    images.text.cache_clear()
+    here, ptx = [], Kernel.ptx
+    monkeypatch.setattr(Kernel, "ptx", lambda kernel, kind: here.append(kernel.name) or ptx(kernel, kind))
+    kernels = of_a_program()
+    assert not any(images.kept(kernel, (9, 0), 13000) for kernel in kernels)
+    warm.compile_side_by_side(kernels, (9, 0), 13000)
+    assert here == [kernels[-1].name]
+    assert all(images.kept(kernel, (9, 0), 13000) for kernel in kernels)
+    images.text.cache_clear()
 
 
 def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):

@@ -25,6 +25,7 @@ from ..problem import Array
 from . import images, there
 from .device import Buffer, Launch
 from .kernel import Kernel
+from .warm import compile_side_by_side
 
 _CONTEXTS: dict[int, Context] = {}
 _MAKING = threading.Lock()
@@ -405,6 +406,7 @@ class DriverDevice:
     def record(self, launches: Sequence[Launch]) -> DriverRecorded:
         """Return launches that can be repeated."""
         with self.context as context:
+            compile_side_by_side((launch.kernel for launch in launches), context.capability, context.driver)
             return DriverRecorded(self, [Packed(context, launch) for launch in launches])
 
     def close(self) -> None:

@@ -197,6 +197,13 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
     return found
 
 
+def kept(kernel: Kernel, capability: tuple[int, int], driver: int) -> bool:
+    """Return whether a kernel needs no compiler: :func:`image` or :func:`text` has it."""
+    if load_carried(kernel, capability) is not None:
+        return True
+    return has(image_name(kernel, capability, driver)) or has(text_name(kernel, capability))
+
+
 @lru_cache(maxsize=1024)
 def text(kernel: Kernel, capability: tuple[int, int]) -> str:
     """The kernel's PTX, its entry under the name of :func:`entry`."""

@@ -174,7 +174,8 @@ class Work:
 
     def _recorded(self) -> tuple[Repeatable, Repeatable]:
         self.steps.samples.load()
-        return self.steps.recorded(self.steps.gradient()), self.steps.recorded(self.steps.step())
+        step = self.steps.recorded(self.steps.step())  # first: it has nearly all kernels, which are compiled together
+        return self.steps.recorded(self.steps.gradient()), step
 
     def upload(self) -> None:
         """Upload what may have changed on the host."""

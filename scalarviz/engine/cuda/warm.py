@@ -1,7 +1,7 @@
 """Fill the cache of GPU kernels: PTX for any GPU on any machine; machine code on the machine of the GPU.
 
 These kernels are shared by many programs: the structural ones and those of operations. Kernels for one program are
-compiled at its first run, and stored.
+compiled at its first run, side by side, and stored.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from ...errors import InputError
 from ..cache import Filling, Progress, start_helpers
 from ..problem import DTYPES
 from . import catalog, images, there
@@ -52,6 +53,35 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
 
     units = _units("machine code", context.capability, dtypes)
     Filling(units, is_kept, make, _named, progress).fill([unit for unit in units if not is_kept(unit)])
+
+
+FEW = 3
+"""For fewer kernels, starting a helper process takes longer than it saves."""
+
+
+def compile_side_by_side(kernels: Iterable[Kernel], capability: tuple[int, int], driver: int) -> None:
+    """Compile the kernels that a program misses to PTX, in several processes if they are several.
+
+    Those that catalog does not find by name, since their source was made for the program, are compiled in this one.
+    """
+    missing = {
+        ("ptx", kernel.name, kernel.dtype, *capability): kernel for kernel in kernels
+        if not images.kept(kernel, capability, driver)
+    }  # fmt: skip
+    made_here = {unit for unit, kernel in missing.items() if not _has_name(kernel)}
+    helpers = start_helpers(__name__, len(missing) - len(made_here), images.PLACE, FEW)
+    if helpers:
+        make = lambda unit: images.text(missing[unit], capability)  # noqa: E731
+        is_there = lambda unit: images.has(images.text_name(missing[unit], capability))  # noqa: E731
+        filling = Filling(list(missing), is_there, make, _named, only_here=made_here.__contains__)
+        filling.fill(list(missing), helpers)
+
+
+def _has_name(kernel: Kernel) -> bool:
+    try:
+        return catalog.find(kernel.name, kernel.dtype).key == kernel.key
+    except (KeyError, InputError):
+        return False
 
 
 def count(dtypes: Iterable[str] = DTYPES) -> int:

@@ -177,11 +177,25 @@ def _trial(printer: Printer, rows: Sequence[int], adjoints: Sequence[int]) -> li
     printer.pull(program.loss, "up")
     for i in reversed(program.instructions):
         printer.backward(i)
+    if not printer.unrolled:
+        parts = (0, "V", rows), (len(rows), "B", adjoints)
+        puts = [f"_put(out, {at}, {of}, {_runs(wanted)});" for at, of, wanted in parts]
+        return _scope(printer, [*printer.lines, *puts])
     found = [_ABSENT.get(row) or printer.row(row) for row in rows]
     found += [_ABSENT.get(row) or printer.adjoint(row) for row in adjoints]
-    for k, number in enumerate(found):
-        printer.add(f"out[{k}] = {number};")
-    return _scope(printer, printer.lines)
+    return _scope(printer, [*printer.lines, *(f"out[{k}] = {number};" for k, number in enumerate(found))])
+
+
+def _runs(rows: Sequence[int]) -> str:
+    """Return rows as text for ``_put``: where runs of equal steps begin, how many rows they have, and their steps."""
+    runs: list[list[int]] = []
+    for row in rows:
+        first, count, step = runs[-1] if runs else (0, 0, 0)
+        if count == 1 or (count and row == first + count * step):
+            runs[-1] = [first, count + 1, row - first if count == 1 else step]
+        else:
+            runs.append([row, 1, 0])
+    return json.dumps([number for run in runs for number in run], separators=(",", ":"))
 
 
 PART = 4000

@@ -116,6 +116,14 @@ function drawWeights(into, laws, seed) {
 
 const _key = (seed, call) => philox(call, STREAM.dropout, 0, 0, ...seed).slice(0, 2);
 
+// Puts numbers of an array into `out` from place k on. Three numbers of `runs` say from where, how many, and the step
+// from one to the next; -1 stands for 1, and -2 for no number.
+function _put(out, k, from, runs) {
+  for (let r = 0; r < runs.length; r += 3) {
+    for (let i = 0, at = runs[r]; i < runs[r + 1]; i++, at += runs[r + 2]) out[k++] = at < 0 ? (at < -1 ? NaN : 1) : from[at];
+  }
+}
+
 /** A factor of a dropout mask. */
 function _mask(key, unit, step, place, p) {
   const dropped = philox(place, unit >>> 2, ...words(step), ...key)[unit & 3] < Math.round(p * 4294967296);

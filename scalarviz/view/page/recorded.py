@@ -124,7 +124,7 @@ def page_parts(
     slots = slots_of(scene, last) if isinstance(scene, Scene) and pictures else {}
     if tables["weight"].size > EXACT:  # the page has rounded weights, and no true last digits of recorded steps
         slots |= {name: slot._replace(whole=False) for name, slot in slots.items() if slot.kind == "text"}
-    trains = trains_of(source, with_panels, shown, slots, scene, limit)
+    trains = trains_of(source, with_panels, shown, slots, scene, limit, opens=open is None or len(open) > 0)
     painted = {name for name, slot in slots.items() if trains.parts and slot.whole}  # by the browser
     newest = {one.panel: one for one in sorted(pictures, key=lambda one: one.step)}
     seen = films([one for one in pictures if one.panel not in painted or one is newest[one.panel]], others)

@@ -70,12 +70,13 @@ class Trains(NamedTuple):
 
 def trains_of(
     source: RecordedSource, subject: Subject, frames: Sequence[int], slots: Mapping[str, Slot],
-    recorded: object, limit: int,
+    recorded: object, limit: int, *, opens: bool,
 ) -> Trains:  # fmt: skip
     """Return what a browser needs to go on from any of the `frames`; it paints the `slots` of panels.
 
     What was `recorded`, a scene or a run, if it is there, tells how the run drew its first weights, and how its
-    schedule goes on. Training data of more than `limit` bytes are left out: then the page only plays.
+    schedule goes on. Training data of more than `limit` bytes are left out: then the page only plays. A page that
+    `opens` no step gets no program for opened ones.
     """
     record, keys = source.record, list[dict[str, Any]]()
     try:
@@ -123,7 +124,7 @@ def trains_of(
         "shares": None if (shares := problem.shares()) is None else shares.tolist(),
         "lossOf": "" if (facts := subject.source.facts) is None else facts.loss_of(subject.whole_loss, noun(subject)),
     }  # fmt: skip
-    alone = trial_of(problem, network, subject)
+    alone = trial_of(problem, network, subject) if opens else None
     told["trial"] = None if alone is None else alone.told
     parts = {"start": array_text(np.stack([array for one in keys for array in one["arrays"]])), "samples": samples}
     made, others = module(problem), list[str]()
