@@ -17,6 +17,7 @@ import numpy as np
 
 from scalarviz.engine.cuda.calls import KERNELS, Tile
 from scalarviz.engine.cuda.device import Launch, ListingDevice
+from scalarviz.engine.cuda.images import entry
 from scalarviz.engine.cuda.machine import Machine
 from scalarviz.engine.cuda.trainer import CudaTrainer
 from scalarviz.engine.problem import Problem
@@ -70,13 +71,18 @@ class Work:
 
 def works(problem: Problem) -> Iterator[Work]:
     """Yield what each launch of a training step does."""
+    return (work for _, work in named_works(problem))
+
+
+def named_works(problem: Problem) -> Iterator[tuple[str, Work]]:
+    """Yield the same, with the name that a kernel has in its machine code."""
     device = ListingDevice()
     trainer = CudaTrainer(problem, device=device)
     steps = trainer._open_work().steps
     device.launches.clear()
     device.record(steps.step())
     for launch in device.launches:
-        yield work_of(launch, steps.body, problem)
+        yield entry(launch.kernel), work_of(launch, steps.body, problem)
 
 
 def written() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import shutil
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -10,10 +15,10 @@ from typing import Any
 
 import _contestants as by
 import numpy as np
-from _gpu_model import works
+from _gpu_model import named_works, works
 from _gpu_networks import OWN, forms_of, graph, taken, workloads
 from _gpu_setting import DTYPES, Setting
-from _timing import Timing
+from _timing import HERE, Timing
 from _workloads import GPU_NETWORKS, Workload
 
 from scalarviz import Run
@@ -87,6 +92,62 @@ def targets(setting: Setting) -> None:
             reached[work.name] = found[OWN].median <= asked
     verdict = ", ".join(name for name, good in reached.items() if not good) or "none"
     setting.row("targets reached", f"{sum(reached.values())} of {len(TARGETS)}", remark=f"missed: {verdict}")
+
+
+def halves(setting: Setting) -> None:
+    """float16 beside float32: no network's should be slower."""
+    for work in GPU_NETWORKS if not setting.tiny else workloads(True):
+        if setting.left() < 8 and not setting.tiny:
+            setting.row(f"{work.name}, float16", remark="not measured: no time was left")
+            continue
+        runs = {dtype: by.build(work, "cuda", dtype=dtype) for dtype in ("float32", "float16")}
+        found = setting.in_turns({dtype: by.steps_of(run) for dtype, run in runs.items()}, rounds=5)
+        for dtype, timing in found.items():
+            setting.timed(f"{work.name}, {dtype}: cuda", timing)
+        ratio = found["float16"].median / found["float32"].median
+        setting.row(f"{work.name}: float16 / float32", ratio, target=1.0, ok=None if setting.tiny else ratio <= 1)
+        for run in runs.values():
+            run.close()
+
+
+ALONE = """
+import sys
+sys.path[:0] = sys.argv[2:]
+import _contestants, _workloads
+work = next(work for work in _workloads.GPU_NETWORKS if work.name == sys.argv[1])
+with _contestants.build(work, "cuda", dtype="float32") as run:
+    run.step(3)
+"""
+
+
+def profile(setting: Setting) -> None:
+    """Microseconds of each kernel of the networks, by Nsight Compute, beside the prediction."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        setting.row("kernels one by one", remark="not measured: there is no ncu on the PATH")
+        return
+    for work in GPU_NETWORKS:
+        if setting.left() < 20:
+            setting.row(work.name, remark="not measured: no time was left")
+            continue
+        flags = ["--csv", "--print-units", "base", "--metrics", "gpu__time_duration.sum", "--target-processes", "all"]
+        command = [ncu, *flags, sys.executable, "-c", ALONE, work.name, str(HERE), str(HERE.parent)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=setting.left(), check=False)
+        foreseen = dict(named_works(by.build(work, "numpy")._problem))
+        for name, nanoseconds in kernel_times(done.stdout).items():
+            told = foreseen[name].seconds() if name in foreseen else None
+            setting.row(f"{work.name}: {name}", 1e-9 * nanoseconds, "s", predicted=told)
+        if done.returncode:
+            setting.row(work.name, ok=False, remark=f"ncu: {(done.stderr or done.stdout).strip()[-300:]}")
+
+
+def kernel_times(table: str) -> dict[str, float]:
+    """Return the median nanoseconds of a launch of each kernel, from what ``ncu --csv`` prints."""
+    lines = [line for line in table.splitlines() if line.startswith('"')]
+    found: dict[str, list[float]] = {}
+    for row in csv.DictReader(lines):
+        found.setdefault(row["Kernel Name"], []).append(float(row["Metric Value"].replace(",", "")))
+    return {name: statistics.median(times) for name, times in found.items()}
 
 
 def many_nodes(setting: Setting) -> None:

@@ -47,7 +47,9 @@ PARTS = (
     Part("targets", "_gpu_steps", "targets", 120, "networks of many sizes beside PyTorch: what was asked for"),
     Part("workloads", "_gpu_steps", "measure", 180, "all networks of the benchmarks beside numba and PyTorch"),
     Part("graph", "_gpu_steps", "many_nodes", 90, "a typed graph of 16,000 nodes"),
+    Part("float16", "_gpu_steps", "halves", 60, "float16 beside float32, of the same networks"),
     Part("compile", "_gpu_there", "compiling", 60, "from a new process to the first step, cold and cached"),
+    Part("profile", "_gpu_steps", "profile", 300, "each kernel, by Nsight Compute (only with --profile)"),
 )
 NAMES = tuple(part.name for part in PARTS)
 
@@ -58,6 +60,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form, allow_abbrev=False)
     parser.add_argument("--list", action="store_true", help="the parts, and nothing else")
     parser.add_argument("--only", default="", metavar="PARTS", help="some parts, with commas between them")
+    parser.add_argument("--profile", action="store_true", help="also kernels one by one, by Nsight Compute (needs ncu)")
     parser.add_argument("--budget", type=float, default=480.0, metavar="SECONDS", help="for all of it (480)")
     parser.add_argument("--results", type=Path, default=Path("gpu-results.jsonl"), metavar="FILE")
     parser.add_argument("--kernels", type=Path, metavar="FOLDER", help="compiled elsewhere, see --write-kernels")
@@ -110,7 +113,7 @@ def all_parts(options: argparse.Namespace) -> int:
     words = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {' '.join(sys.argv[1:])}"
     append(options.results, Row("run", "commit", commit(), remark=words))
     for part in PARTS:
-        if options.only and part.name not in options.only:
+        if part.name not in (options.only or NAMES[:-1]) and not (part.name == "profile" and options.profile):
             continue
         began = time.monotonic()
         left = options.budget - (began - start)

@@ -91,6 +91,15 @@ def test_the_predictions_in_the_documentation_are_those_of_what_is_launched_toda
         assert written[name] == pytest.approx(1e6 * seconds, abs=0.1), f"{name}: run python benchmarks/_gpu_model.py"
 
 
+def test_the_times_of_kernels_are_read_from_what_nsight_compute_prints(load):
+    head = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+    rows = [f'"{k}","{name}","gpu__time_duration.sum","ns","{time}"' for k, (name, time) in
+            enumerate((("join", "3,200"), ("block", "36,000"), ("join", "3,400"), ("join", "9,000")))]  # fmt: skip
+    table = "\n".join(["==PROF== Connected to process 7", head, *rows])
+    assert load("_gpu_steps").kernel_times(table) == {"join": 3400.0, "block": 36000.0}
+    assert load("_gpu_steps").kernel_times("==ERROR== no permission") == {}
+
+
 # ---- gpu.py
 
 
