@@ -97,7 +97,9 @@ def written() -> None:
         for work in works(by.build(network, "numpy")._problem):
             kernels[work.kernel] = kernels.get(work.kernel, 0.0) + 1e6 * work.seconds()
         shown = {name: round(seconds, 1) for name, seconds in sorted(kernels.items(), key=lambda item: -item[1])}
-        rows.append({"network": network.name, "step_us": round(sum(kernels.values()), 1), "kernels_us": shown})
+        half = 1e6 * sum(work.seconds() for work in works(by.build(network, "numpy", dtype="float16")._problem))
+        total = round(sum(kernels.values()), 1)
+        rows.append({"network": network.name, "step_us": total, "float16_us": round(half, 1), "kernels_us": shown})
     text = "".join(f"{json.dumps(row)}\n" for row in rows)
     (HERE / "results" / "gpu_predicted.jsonl").write_text(text, encoding="utf-8")
 
@@ -119,11 +121,12 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
         given["chain"] = -(-arguments[-1] // (blocks * threads)) * LOAD + LEVELS
     elif which == "pairs":
         counts, lanes = body.encoded.first[1:] - body.encoded.first[:-1], arguments[-1] / arguments[9]
+        counts = counts if len(counts) == arguments[7] else np.ones(arguments[7])  # of derived weights
         given["chain"] = float(counts.max()) * (2 * LOAD + lanes * 0.06e-6)
         given["nbytes"] = float(counts.sum()) * arguments[9] * (2 + lanes * item / SECTOR) * SECTOR
     elif which in ("update", "join"):
-        n, found = arguments[2], body.encoded.slices
-        counts = np.where(found > 0, found, body.slices)
+        n, counts = arguments[2], body.encoded.counts(body.slices)
+        counts = counts[:n] if n <= len(counts) else np.ones(n)
         moved = 4 + 2 * len(problem.state) if which == "update" else 1
         given["nbytes"] = (float(counts.sum()) + n * moved) * item
         given["chain"] = float(counts.max()) * LOAD * (0.6 if which == "join" else 1 / 16)

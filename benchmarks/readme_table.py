@@ -187,10 +187,12 @@ def foreseen() -> list[str]:
         for name in ("gpu_kernels", "gpu_predicted")
     )
     before = {row["network"]: row for row in measured if "step_us" in row}
-    lines = ["| network, batch | cuda, 2026-11-27 | cuda today, predicted | PyTorch, CUDA graph |", "|---|---|---|---|"]
+    heads = ("cuda, 2026-11-27", "cuda today, predicted", "in float16, predicted", "PyTorch, CUDA graph")
+    lines = [f"| network, batch | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
     for row in now:
         of = before[row["network"]]
-        times = [duration(1e-6 * us) for us in (of["step_us"], row["step_us"], of["pytorch_graph_us"])]
+        every = of["step_us"], row["step_us"], row["float16_us"], of["pytorch_graph_us"]
+        times = [duration(1e-6 * us) for us in every]
         lines.append(f"| {' | '.join([row['network'], *times])} |")
     return lines
 

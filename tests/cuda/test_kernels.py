@@ -217,7 +217,7 @@ def test_a_large_table_is_summed_over_sorted_numbers(device):
 
 
 def layers(args, outputs, bias=True, front="", behind="", uses=1):
-    """An operation on inputs, a layer on rows `args` (positions x n), used so often, an operation on its results."""
+    """Operations on inputs, a layer on rows `args` (positions x n), used so often, operations on its results."""
     args = np.asarray(args, np.int64)
     positions, n = args.shape
     inputs, first = int(args.max()) + 1, 3  # a parameter in front of the weights that nothing uses
@@ -227,9 +227,10 @@ def layers(args, outputs, bias=True, front="", behind="", uses=1):
         others = [np.full(len(rows), inputs) for _ in ops.get(name).args[1:]]
         instructions.append(Instruction("op", dst, len(rows), np.array([rows, *others]), name))
 
-    if front:
-        operation(front, row, np.arange(inputs))
-        args, row = args + row, row + inputs
+    for k, name in enumerate(front.split("+") if front else ()):
+        operation(name, row, np.arange(inputs) if k == 0 else np.arange(row - inputs, row))
+        row += inputs
+    args = args + (row - inputs if front else 0)
     for _ in range(uses):
         count, weights = outputs * positions, np.arange(outputs) * n + first
         instructions.append(
@@ -243,8 +244,8 @@ def layers(args, outputs, bias=True, front="", behind="", uses=1):
             )
         )
         row += count
-        if behind:
-            operation(behind, row, np.arange(row - count, row))
+        for name in behind.split("+") if behind else ():
+            operation(name, row, np.arange(row - count, row))
             row += count
         results.append(np.arange(row - count, row))
     return program(instructions, inputs, first + outputs * (n + bias) + 2, np.concatenate(results), constants)
@@ -303,7 +304,8 @@ def test_convolutions_and_shared_weights(device, dtype):
 
 SIZES = [(4, 4, 8), (5, 3, 5), (9, 6, 19), (3, 9, 1), (7, 4, 3)]
 ROWS = [[[2, 0, 5, 3]], [[0, 1, 1, 0, 1, 2]], [[0, 1, 2], [1, 2, 3], [4, 4, 0]], [[5, 0], [5, 1], [5, 2], [3, 3]]]
-JOINS = list(itertools.product(["", "tanh", "leaky_relu"], repeat=2))
+ROUNDED = "float16+leaky_relu+float16"
+JOINS = [*itertools.product(["", "tanh", "leaky_relu"], repeat=2), (ROUNDED, ROUNDED), ("tanh+sin", "sin+tanh+exp")]
 
 
 @pytest.mark.parametrize(
@@ -319,3 +321,20 @@ def test_small_tiles(args, outputs, lanes, more, device):
     made = layers(args, outputs, **more)
     names = check_layers(made, device, "float64", lanes, only(TINY, Tile(2, 3, 2, 2, 8)), chunks=1 + outputs % 2)
     assert any(name.startswith(f"tile_layer:{TINY}") for name in names)
+    if "+" in more.get("front", ""):
+        chain = "+".join(f"{name}.0" for name in more["front"].split("+"))
+        assert f"tile_back:{TINY}:{chain}" in names
+
+
+@pytest.mark.parametrize("chain", [ROUNDED, "sin+tanh", "leaky_relu+sin+leaky_relu"])
+def test_a_chain_between_two_layers_is_done_in_their_tiles(device, chain):
+    """Both tiles do all of it, or as much of it as both can; a second operation with a slope is none of them."""
+    names = chain.split("+")
+    width, first = 4, layers(np.arange(4)[None], 4, behind=chain)
+    row = first.n_rows
+    weights = 20 + 6 + 4 * np.arange(3)
+    second = Instruction("layer", row, 3, np.arange(row - width, row)[None], weights=weights, bias=40)
+    made = program([*first.instructions, second], 4, 45, np.arange(row, row + 3), [SLOPE])
+    called = check_layers(made, device, "float64", 9, only(TINY, Tile(2, 3, 2, 2, 8)))
+    alone = sum(name.startswith(("forward:", "backward:")) for name in called)
+    assert (alone == 0) == (names.count("leaky_relu") < 2)

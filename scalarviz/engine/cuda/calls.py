@@ -207,6 +207,7 @@ class Squares(NamedTuple):
     args: int  # ``2 * n`` rows: outputs (no one else writes their adjoints), then targets
     n: int
     number: int  # the place of its factor in the numbers
+    scale: int  # the row by which its gradient is scaled; -1: by none
 
 
 @dataclass
@@ -233,10 +234,22 @@ class Encoded:
     adjoint_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sums: list[Sum] = field(default_factory=list)
-    # the slices of each parameter's gradient; 0: as many as those of pairs
+    # the slices of each parameter's gradient; 0: as many as pairs have; -1: nothing adds to it
     slices: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     scatters: list[Scatter] = field(default_factory=list)  # additions to the gradients, in order
     means: int = 0  # the most rows whose batch means one instruction takes
+
+    def counts(self, slices: int) -> NDArray[np.int32]:
+        """Return the number of slices of each parameter's gradient, if pairs have `slices`."""
+        return np.where(self.slices == 0, slices, np.maximum(self.slices, 0)).astype(np.int32)
+
+    def scattered(self) -> NDArray[np.int64]:
+        """Return the parameters of tables, to whose gradients scatters add."""
+        found = [np.zeros(0, np.int64)]
+        for of in self.scatters:
+            columns = np.array(self.pool[of.weights : of.weights + of.columns], np.int64)
+            found.append((columns + of.step * np.arange(of.rows)[:, None]).ravel())
+        return np.concatenate(found)
 
     def table(self, indices: Any) -> int:
         """Put indices into the pool; return their offset."""

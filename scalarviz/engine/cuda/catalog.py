@@ -29,6 +29,8 @@ def names() -> Iterator[str]:
     yield from (f"{which}:{tile}" for which in KERNELS[:2] for tile in TILING.for_both())
     yield from (f"{which}:{TILING.for_both()[0]}:leaky_relu.0" for which in KERNELS[:2])
     yield f"tile_back:{TILING.for_both()[0]}:leaky_relu.0.result"
+    chain = f"{TILING.for_both()[0]}:float16.0+leaky_relu.0+float16.0"
+    yield from (f"tile_layer:{chain}.kept", f"tile_back:{chain}")
     yield from (f"tile_weights:{tile}" for tile in TILING.weights)
     for op in ops.TABLE.values():
         yield f"forward:{op.name}"
@@ -41,10 +43,10 @@ def find(name: str, dtype: str) -> Kernel:
     which, colon, operation = name.partition(":")
     if which in KERNELS:
         tile, _, joined = operation.partition(":")
-        op, _, rest = joined.partition(".")
-        operand, _, how = rest.partition(".")
+        links = [link.split(".") for link in joined.split("+") if link]
         size = Tile.parse(tile) if tile else TILING.wide_layer[0]
-        return _of_tile(name, which, size, ops.get(op) if op else None, int(operand or 0), how, dtype)
+        chain, how = tuple((ops.get(op), int(operand)) for op, operand, *_ in links), links[-1][2:] if links else []
+        return _of_tile(name, which, size, chain, "".join(how), dtype)
     if colon:
         return _of_operation(which, ops.get(operation), dtype)
     return _structural(dtype)[name]
@@ -68,17 +70,15 @@ def _of_operation(which: str, op: ops.Op, dtype: str) -> Kernel:
 
 
 @lru_cache(maxsize=1024)
-def _of_tile(
-    name: str, which: str, tile: Tile, op: ops.Op | None, operand: int, how: str, dtype: str
-) -> Kernel:  # fmt: skip
-    """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one (see ``tiled``)."""
+def _of_tile(name: str, which: str, tile: Tile, chain: tuple[tuple[ops.Op, int], ...], how: str, dtype: str) -> Kernel:
+    """A kernel of tiles; the chain is done behind a layer, or its derivatives in front of one (see ``tiled``)."""
     given, text = tile.constants(which), inspect.getsource(tiles) + inspect.getsource(jit) + str(tile)
-    given |= {"KEPT": op is None or how == "kept", "JOINED": op is not None, "DERIVED": op is not None}
-    if op is not None:
+    given |= {"KEPT": not chain or how == "kept", "JOINED": bool(chain), "DERIVED": bool(chain)}
+    if chain:
         made, space = ("activation" if which == "tile_layer" else "derivative"), _words(dtype)
-        source = activation_source(op, operand)
+        source = activation_source(chain)
         if which == "tile_back":
-            source = derivative_source(op, operand, how == "result")
+            source = derivative_source(chain, how == "result")
         define(f"cuda {name} {dtype}", source, space)
         given[made], text = space[made], text + source
     return Kernel(name, dtype, jit.namespace(tiles, dtype, **given)[which], text, tile.bounds)

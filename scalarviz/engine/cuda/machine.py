@@ -200,10 +200,8 @@ def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, c
     found.constants_at = found.table(program.constant_rows)
     found.inputs_at = found.table(program.input_rows)
     found.outputs_at = found.table(program.outputs)
-    last = program.instructions[-1:]
-    instructions = program.instructions
-    if joined and last and _is_loss_alone(program, last[0]):
-        instructions = instructions[:-1]
+    squares = _squares_alone(program) if joined else None
+    instructions = program.instructions[: None if squares is None else -1 - (squares.dst != program.loss)]
     writers = [WRITERS[i.kind](found, i) for i in instructions]
     tiled = Tiled(found, program, seeds, cut, joined) if cut is not None else None
     if tiled is not None:
@@ -213,8 +211,8 @@ def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, c
     if seeds:
         rows, written = np.array(seeds, np.int64), set[int]()
         found.seeds_at = targets(found, rows, np.flatnonzero(program.needs_gradient[rows]), written)
-        if len(instructions) < len(program.instructions):
-            found.squares = _loss(found, last[0], written)
+        if squares is not None:
+            found.squares = _loss(found, program, squares, written)
         pairs = _backward(found, program, instructions, writers, written)
         found.slices = np.zeros(program.n_theta, np.int32)
         which = np.arange(program.n_theta) if tiled is None else tiled.sum_up(pairs)
@@ -222,19 +220,27 @@ def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, c
     return found
 
 
-def _is_loss_alone(program: Program, i: Instruction) -> bool:
-    """Return whether an instruction is the squared error of different rows and rows without a gradient."""
-    if i.kind != "squares" or i.dst != program.loss:
-        return False
-    said, wanted = i.args
+def _squares_alone(program: Program) -> Instruction | None:
+    """Return the loss that is the squared error of different rows and rows without a gradient; None if it is not.
+
+    In float16 its gradient is scaled behind it.
+    """
+    *others, last = program.instructions
+    if last.op == "scale_gradient" and last.count == 1 and others and others[-1].dst == last.args[0, 0]:
+        last = others[-1]
+    if last.kind != "squares" or program.loss not in (last.dst, program.instructions[-1].dst):
+        return None
+    said, wanted = last.args
     needs = program.needs_gradient
-    return len(set(said.tolist())) == len(said) and bool(needs[said].all()) and not needs[wanted].any()
+    alone = len(set(said.tolist())) == len(said) and bool(needs[said].all()) and not needs[wanted].any()
+    return last if alone else None
 
 
-def _loss(found: Encoded, i: Instruction, written: set[int]) -> Squares:
-    found.numbers.append(float(i.numbers[0]))
-    written.update(i.args[0].tolist())
-    return Squares(found.table(i.args), i.args.shape[1], len(found.numbers) - 1)
+def _loss(found: Encoded, program: Program, squares: Instruction, written: set[int]) -> Squares:
+    found.numbers.append(float(squares.numbers[0]))
+    written.update(squares.args[0].tolist())
+    scale = -1 if squares.dst == program.loss else int(program.instructions[-1].args[1, 0])
+    return Squares(found.table(squares.args), squares.args.shape[1], len(found.numbers) - 1, scale)
 
 
 def _backward(
@@ -367,7 +373,7 @@ class Machine:
         self.counts: Buffer | None = None
         if seeds:
             self._load_pairs(encoded.which, np.ones(len(encoded.which), np.bool_))
-            counts = np.append(np.where(encoded.slices > 0, encoded.slices, self.slices), 1).astype(np.int32)
+            counts = np.append(encoded.counts(self.slices), np.int32(1))
             self.counts = self.constant(counts)
             self.parts = device.empty(max(1, program.n_theta * int(counts.max())), dtype)
         self.means = device.empty(max(1, encoded.means * MEAN_SLICES), np.float64)
@@ -461,7 +467,9 @@ class Machine:
         if found is None:
             one = (parts, self.values, self.adjoints, self.program.loss, scales, grid[1])
             return self.trees("loss", grid, block, (*one, *given))
-        rows = (parts, self.values, self.adjoints, self.pool, found.args, found.n, self.numbers, found.number)
+        rows = (
+            parts, self.values, self.adjoints, self.pool, found.args, found.n, self.numbers, found.number, found.scale,
+        )  # fmt: skip
         return self.trees("loss_of_squares", grid, block, (*rows, *grid, scales, *given))
 
     def trees(self, kernel: str, grid: tuple[int, int], block: tuple[int, int], arguments: tuple[Any, ...]) -> Launch:

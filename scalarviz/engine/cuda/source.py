@@ -11,6 +11,7 @@ constants (such as Adam's betas) come from memory. So the source, and the compil
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from textwrap import indent
 
 from ...scalar import ops
@@ -82,16 +83,44 @@ NUMBERS = 2
 """The most operands of an operation that may be constants."""
 
 
-def activation_source(op: ops.Op, k: int) -> str:
-    """Return the source of ``activation(operand k, the other operands, ...)``: the value."""
-    return function_source("activation", _names(op, k), (op.value,), CUDA)
+Links = Sequence[tuple[ops.Op, int]]
+"""Operations one after another, each with the number of the operand that is the result of the one before."""
 
 
-def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
-    """Return the source of ``derivative(upstream, result, operand k, the other operands, ...)``, the gradient of k.
+def activation_source(links: Links) -> str:
+    """Return the source of ``activation(operand, the other operands, ...)``: the value of operations in a row."""
+    if len(links) == 1:
+        return function_source("activation", _names(*links[0]), (links[0][0].value,), CUDA)
+    value = "a"
+    for k in range(len(links)):
+        value = f"_value{k}({value}, _first, _second)"
+    return "".join([*_values(links), f"def activation(a, _first, _second):\n    return {value}\n"])
 
-    With `of_result` the result replaces the operand (see :func:`tells_by_result`).
+
+def derivative_source(links: Links, of_result: bool = False) -> str:
+    """Return the source of ``derivative(upstream, result, operand, the other operands, ...)``: the operand's gradient.
+
+    With `of_result` the result replaces the operand of one operation (see :func:`tells_by_result`). Of several, the
+    numbers in between are computed again.
     """
+    if len(links) == 1:
+        return _slope("derivative", *links[0], of_result)
+    slopes = [f"@device\n{_slope(f'_slope{k}', *link)}" for k, link in enumerate(links)]
+    lines = ["def derivative(_up, y, a, _first, _second):", "    _x0 = a"]
+    lines += [f"    _x{k + 1} = _value{k}(_x{k}, _first, _second)" for k in range(len(links) - 1)]
+    lines += [f"    _x{len(links)} = y"]
+    lines += [f"    _up = _slope{k}(_up, _x{k + 1}, _x{k}, _first, _second)" for k in reversed(range(len(links)))]
+    return "".join([*_values(links[:-1]), *slopes, "\n".join([*lines, "    return _up"]), "\n"])
+
+
+def _values(links: Links) -> list[str]:
+    return [
+        f"@device\n{function_source(f'_value{k}', _names(*link), (link[0].value,), CUDA)}"
+        for k, link in enumerate(links)
+    ]
+
+
+def _slope(name: str, op: ops.Op, k: int, of_result: bool = False) -> str:
     partial = op.partials[k]
     if partial is None:
         raise AssertionError(f"{op.name} gives operand {k} no gradient")
@@ -101,7 +130,7 @@ def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
             if isinstance(node, ast.Name) and node.id == op.args[k]:
                 node.id = "y"
         partial = ast.unparse(tree)
-    return function_source("derivative", (UPSTREAM, "y", *_names(op, k)), (adjoint(partial),), CUDA)
+    return function_source(name, (UPSTREAM, "y", *_names(op, k)), (adjoint(partial),), CUDA)
 
 
 def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:

@@ -2,12 +2,14 @@
 
 An operation on the results of a layer costs a launch, and two or three memory accesses per number; a tile has the
 numbers in registers. It can be *joined* with the layer before or after it, if each of its results depends on one row
-and its other operands are constants.
+and its other operands are constants. So can a chain of operations, such as rounding, activation and rounding: backward,
+the tile of the layer after it computes what lies between from the numbers in front.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -42,16 +44,40 @@ class Join:
         return tells_by_result(ops.get(self.op), self.operand, self.numbers)
 
 
+class Chain(NamedTuple):
+    """Operations one after another, each on the results of the one before; at most one has other operands."""
+
+    links: tuple[Join, ...]
+
+    @property
+    def name(self) -> str:
+        """The chain's part of a kernel name."""
+        return "+".join(link.name for link in self.links)
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Indices of the operations in the program."""
+        return tuple(link.index for link in self.links)
+
+    @property
+    def numbers(self) -> tuple[float, float]:
+        """The other operands; 0 for a missing one."""
+        return next((link.numbers for link in self.links if len(ops.get(link.op).args) > 1), (0.0, 0.0))
+
+    @property
+    def by_result(self) -> bool:
+        """True if the derivative can use the result instead of the operand."""
+        return len(self.links) == 1 and self.links[0].by_result
+
+
 @dataclass
 class Joins:
     """The joins of instructions; all numbers are indices in the program."""
 
     # operations on all results of an instruction, without other readers
-    behind: dict[int, Join] = field(default_factory=dict)
-    # whether the results before it are stored: its derivative uses them
-    kept: dict[int, bool] = field(default_factory=dict)
+    behind: dict[int, Chain] = field(default_factory=dict)
     # operations that compute, for no other reader, all operands that get a gradient
-    before: dict[int, Join] = field(default_factory=dict)
+    before: dict[int, Chain] = field(default_factory=dict)
 
 
 def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
@@ -64,22 +90,40 @@ def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
     for o in joins:
         made = program.instructions[o]
         maker[made.dst : made.dst + made.count] = o
+
+    def behind(rows: NDArray[np.int64]) -> Iterator[Join]:
+        while (join := joins.get(_same(reader[rows]))) is not None:
+            made = program.instructions[join.index]
+            if not np.array_equal(made.args[join.operand], rows):
+                return
+            yield join
+            rows = np.arange(made.dst, made.dst + made.count)
+
+    def before(rows: NDArray[np.int64], read_by: int) -> Iterator[Join]:
+        while (join := joins.get(_same(maker[rows]))) is not None and (reader[rows] == read_by).all():
+            made = program.instructions[join.index]
+            operands = made.args[join.operand]
+            if len(np.unique(operands)) < len(operands):
+                return
+            yield join
+            rows, read_by = operands[rows - made.dst], join.index
+
     for index, i in enumerate(program.instructions):
-        if i.kind not in ("layer", "conv"):
-            continue
-        rows = np.arange(i.dst, i.dst + i.count)
-        join = joins.get(_same(reader[rows]))
-        if join is not None and np.array_equal(program.instructions[join.index].args[join.operand], rows):
-            found.behind[index] = join
-            name = ops.get(join.op).args[join.operand]
-            used = name in derivative_names(ops.get(join.op), join.operand)
-            found.kept[index] = used and bool(seeds) and bool(needs[i.dst])
-        wanted = i.args[needs[i.args]]
-        join = joins.get(_same(maker[wanted]))
-        if join is not None and (reader[wanted] == index).all():
-            operands = program.instructions[join.index].args[join.operand]
-            if len(np.unique(operands)) == len(operands):
-                found.before[index] = join
+        if i.kind in ("layer", "conv"):
+            if links := _with_numbers_once(behind(np.arange(i.dst, i.dst + i.count))):
+                found.behind[index] = Chain(tuple(links))
+            if links := _with_numbers_once(before(i.args[needs[i.args]], index)):
+                found.before[index] = Chain(tuple(links[::-1]))
+    return found
+
+
+def _with_numbers_once(links: Iterable[Join]) -> list[Join]:
+    """Return the first links, up to a second one with other operands."""
+    found: list[Join] = []
+    for link in links:
+        if len(ops.get(link.op).args) > 1 and any(len(ops.get(one.op).args) > 1 for one in found):
+            break
+        found.append(link)
     return found
 
 
@@ -135,9 +179,8 @@ class _Tiles:
     back: Tile | None
     weights: bool
     groups: list[_Group]
-    behind: Join | None
-    kept: bool
-    before: Join | None
+    behind: Chain | None
+    before: Chain | None
 
 
 class OperandBlock(NamedTuple):
@@ -177,8 +220,10 @@ class Tiled:
         self.joins = find_joins(program, seeds) if joined else Joins()
         self.entries: list[tuple[Instruction, int]] = []
         self.tiles = {index: self._tiles(index, i) for index, i in enumerate(program.instructions) if self._worth_it(i)}
-        self.forward_done = {tiles.behind.index for tiles in self.tiles.values() if tiles.behind is not None}
-        self.backward_done = {tiles.before.index for tiles in self.tiles.values() if tiles.before is not None}
+        self.chains = {tiles.before.indices for tiles in self.tiles.values() if tiles.before is not None}
+        self.tiles = {index: self._with_all_it_needs(index, tiles) for index, tiles in self.tiles.items()}
+        self.forward_done = {k for tiles in self.tiles.values() if tiles.behind for k in tiles.behind.indices}
+        self.backward_done = {k for chain in self.chains for k in chain}
 
     def _worth_it(self, i: Instruction) -> bool:
         if i.kind not in ("layer", "conv"):
@@ -197,10 +242,28 @@ class Tiled:
                 rows = -(-sum(len(group.rows) for group in groups) // len(groups))
                 back = cut.tiling.of_lanes(rows, cut.lanes * len(groups), cut.itemsize)
         return _Tiles(
-            layer, back, weights, groups,
-            self.joins.behind.get(index) if layer is not None else None, self.joins.kept.get(index, True),
+            layer, back, weights, groups, self.joins.behind.get(index) if layer is not None else None,
             self.joins.before.get(index) if back is not None else None,
         )  # fmt: skip
+
+    def _with_all_it_needs(self, index: int, tiles: _Tiles) -> _Tiles:
+        """Return the tiles without the operations behind the first one whose derivatives need numbers in between."""
+        behind = tiles.behind
+        if behind is None or not self._has_gradient(index) or behind.indices in self.chains:
+            return tiles
+        return replace(tiles, behind=Chain(behind.links[:1]))
+
+    def _has_gradient(self, index: int) -> bool:
+        return bool(self.seeds) and bool(self.program.needs_gradient[self.program.instructions[index].dst])
+
+    def _kept(self, index: int, chain: Chain) -> bool:
+        """Return whether the results in front of a chain are stored: derivatives use them."""
+        if not self._has_gradient(index) or (chain.by_result and chain.indices in self.chains):
+            return False
+        first = chain.links[0]
+        if any(own[0] == first.index and len(own) > 1 for own in self.chains):
+            return True
+        return ops.get(first.op).args[first.operand] in derivative_names(ops.get(first.op), first.operand)
 
     def replaced(self, index: int, plain: Written) -> Written:
         """Return an instruction with its parts in tiles."""
@@ -218,20 +281,24 @@ class Tiled:
         if tiles.back is not None:
             tile = tiles.back
             plain = plain._replace(tiles=lambda written: [self._back(i, tile, tiles, written)])
-        return plain if tiles.layer is None else plain._replace(forward=self._layer(i, tiles.layer, tiles, args))
+        return (
+            plain
+            if tiles.layer is None
+            else plain._replace(forward=self._layer(index, tiles.layer, tiles.behind, args))
+        )
 
     def _enter(self, i: Instruction, args: int) -> Pairs:
         """Compute the gradients of an instruction's weights in tiles, without pairs."""
         self.entries.append((i, args))
         return []
 
-    def _layer(self, i: Instruction, tile: Tile, tiles: _Tiles, args: int) -> KernelLaunch:
-        join, outputs = tiles.behind, _outputs(i)
+    def _layer(self, index: int, tile: Tile, chain: Chain | None, args: int) -> KernelLaunch:
+        i = self.program.instructions[index]
+        outputs = _outputs(i)
         name, out, (one, two) = f"tile_layer:{tile}", i.dst, (0.0, 0.0)
-        if join is not None:
-            kept = tiles.kept and not (join.by_result and join.index in self.backward_done)
-            name += f":{join.name}" + (".kept" if kept else "")
-            out, (one, two) = self.program.instructions[join.index].dst, join.numbers
+        if chain is not None:
+            name += f":{chain.name}" + (".kept" if self._kept(index, chain) else "")
+            out, (one, two) = self.program.instructions[chain.indices[-1]].dst, chain.numbers
         positions, n = i.args.shape
         given = (
             "values", "theta", "pool", *_operands(i, args), n, positions, int(i.weights[0]), i.bias, i.dst, outputs,
@@ -240,22 +307,22 @@ class Tiled:
         return KernelLaunch(name, -(-outputs // tile.high) * positions, given, tile)
 
     def _back(self, i: Instruction, tile: Tile, tiles: _Tiles, written: set[int]) -> KernelLaunch:
-        found, join = self.found, tiles.before
+        found, chain = self.found, tiles.before
         name, (one, two) = f"tile_back:{tile}", (0.0, 0.0)
-        if join is not None:
-            name += f":{join.name}" + (".result" if join.by_result else "")
-            one, two = join.numbers
+        if chain is not None:
+            name += f":{chain.name}" + (".result" if chain.by_result else "")
+            one, two = chain.numbers
         blocks: list[OperandBlock] = []
         for group in tiles.groups:
             places = found.table(group.positions)
             for first in range(0, len(group.rows), tile.high):
                 rows = np.array(group.rows[first : first + tile.high])
                 results, targets = rows, rows
-                if join is not None:
-                    made = self.program.instructions[join.index]
-                    targets = made.args[join.operand][rows - made.dst]
+                for link in chain.links[::-1] if chain is not None else ():
+                    made = self.program.instructions[link.index]
+                    targets = made.args[link.operand][targets - made.dst]
                 at = found.table([-1 - row if row in written else row for row in targets.tolist()])
-                if join is not None:
+                if chain is not None:
                     found.table([results, targets])
                 written.update(targets.tolist())
                 operands = np.transpose(group.operands[first : first + tile.high])
@@ -308,7 +375,9 @@ class Tiled:
         for number, tile in sorted(blocks, key=lambda key: key[0]):
             mine_ = blocks[number, tile]
             self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_)))
-        return np.flatnonzero(paired | (launch < 0))
+        paired[self.found.scattered()] = True
+        self.found.slices[~paired & (launch < 0)] = -1
+        return np.flatnonzero(paired)
 
 
 def _outputs(i: Instruction) -> int:

@@ -116,17 +116,19 @@ def loss(
 
 def loss_of_squares(
     parts: Doubles, values: Reals, adjoints: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int,
-    high: Int, wide: Int, scales: Reals, fresh: Int, clock: Longs, stride: Int, lanes: Int,
+    scale: Int, high: Int, wide: Int, scales: Reals, fresh: Int, clock: Longs, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows.
 
-    `high` blocks share the rows, and `wide` the lanes.
+    Row `scale`, if it is one, multiplies them. `high` blocks share the rows, and `wide` the lanes.
     """
     first, row = lane_and_row()
     total, factor = np.float64(0), numbers[at]
-    upstream = scales[clock[0] - clock[2]] * (factor * real(2))
     for lane in range(first, lanes, wide * cuda.blockDim.x):
-        squares = real(0)
+        squares, upstream = real(0), scales[clock[0] - clock[2]]
+        if scale >= 0:
+            upstream *= values[scale * stride + lane]
+        upstream *= factor * real(2)
         for k in range(row, n, high * cuda.blockDim.y):
             place = pool[args + k] * stride + lane
             error = values[place] - values[pool[args + n + k] * stride + lane]
