@@ -126,6 +126,8 @@ def _work_for(gpu: Target, quiet: bool) -> tuple[int, Callable[[Callable[[int, s
 
         warm.warmup(gpu.capability, progress=report(0))
         if number is not None:
-            warm.warmup_device(number, progress=report(warm.count()))
+            from ..engine.cuda.driver import context_of
+
+            warm.warmup_device(context_of(number), progress=report(warm.count()))
 
     return warm.count() * (1 if number is None else 2), compile_all

@@ -147,11 +147,14 @@ class Context:
         """Return a kernel, loaded once, inside ``with context:``."""
         with self._loading:
             if kernel not in self._functions:
-                image = images.image(kernel, self.capability, self.driver, partial(link, self))
-                module = self.call("cuModuleLoadData", image)
+                module = self.call("cuModuleLoadData", self.image(kernel))
                 self._modules.append(module)
                 self._functions[kernel] = self.call("cuModuleGetFunction", module, images.entry(kernel).encode())
             return self._functions[kernel]
+
+    def image(self, kernel: Kernel) -> bytes:
+        """Return a kernel's machine code for this device, kept or compiled."""
+        return images.image(kernel, self.capability, self.driver, partial(link, self))
 
 
 def link(context: Context, ptx: str) -> bytes:

@@ -7,7 +7,7 @@ compiled at its first run, side by side, and stored.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ..cache import Filling, Progress, start_helpers
@@ -15,6 +15,9 @@ from ..problem import DTYPES
 from . import catalog, images, there
 from .kernel import Kernel
 from .there import simulated
+
+if TYPE_CHECKING:
+    from .driver import Context
 
 Unit = tuple[str, str, str, int, int]  # the kind of unit, name, dtype, capability
 
@@ -39,17 +42,14 @@ def is_warm(dtype: str, operations: Iterable[str]) -> bool:
     return all(_has_text(unit) for unit in units if ":" not in unit[1] or unit[1].partition(":")[2] in needed)
 
 
-def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
+def warmup_device(context: Context, dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
     """Make machine code for a local GPU from the PTX of :func:`warmup`, compiling it if needed."""
-    from .driver import context_of, link
-
-    context = context_of(number)
 
     def is_kept(unit: Unit) -> bool:
         return images.has(images.image_name(*_kernel(unit), context.driver))
 
     def make(unit: Unit) -> None:
-        images.image(*_kernel(unit), context.driver, partial(link, context))
+        context.image(_kernel(unit)[0])
 
     units = _units("machine code", context.capability, dtypes)
     Filling(units, is_kept, make, _named, progress).fill([unit for unit in units if not is_kept(unit)])
