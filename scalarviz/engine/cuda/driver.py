@@ -11,7 +11,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from mmap import PAGESIZE
@@ -151,6 +151,11 @@ class Context:
                 self._modules.append(module)
                 self._functions[kernel] = self.call("cuModuleGetFunction", module, images.entry(kernel).encode())
             return self._functions[kernel]
+
+    def compile_missing(self, kernels: Iterable[Kernel]) -> None:
+        """Compile the kernels that are neither loaded nor kept, side by side; a graph launches one many times."""
+        missing = [kernel for kernel in dict.fromkeys(kernels) if kernel not in self._functions]
+        compile_side_by_side(missing, self.capability, self.driver)
 
     def image(self, kernel: Kernel) -> bytes:
         """Return a kernel's machine code for this device, kept or compiled."""
@@ -409,7 +414,7 @@ class DriverDevice:
     def record(self, launches: Sequence[Launch]) -> DriverRecorded:
         """Return launches that can be repeated."""
         with self.context as context:
-            compile_side_by_side((launch.kernel for launch in launches), context.capability, context.driver)
+            context.compile_missing(launch.kernel for launch in launches)
             return DriverRecorded(self, [Packed(context, launch) for launch in launches])
 
     def close(self) -> None:

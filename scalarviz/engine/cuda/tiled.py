@@ -281,11 +281,9 @@ class Tiled:
         if tiles.back is not None:
             tile = tiles.back
             plain = plain._replace(tiles=lambda written: [self._back(i, tile, tiles, written)])
-        return (
-            plain
-            if tiles.layer is None
-            else plain._replace(forward=self._layer(index, tiles.layer, tiles.behind, args))
-        )
+        if tiles.layer is not None:
+            plain = plain._replace(forward=self._layer(index, tiles.layer, tiles.behind, args))
+        return plain
 
     def _enter(self, i: Instruction, args: int) -> Pairs:
         """Compute the gradients of an instruction's weights in tiles, without pairs."""
