@@ -13,6 +13,7 @@ from kit.learning import LOSSES, OPTIMISERS, SCHEDULES
 from kit.networks import NETWORKS, SMALL
 from kit.runs import far, make_run
 from scalarviz import nn, optim, rng
+from scalarviz.engine.js.module import _runs
 from scalarviz.engine.js.printer import FLOAT64
 from scalarviz.nn import init
 from scalarviz.scalar import ops
@@ -194,3 +195,18 @@ def test_every_formula_is_that_of_numpy_at_its_edges():
         near = np.abs(found - wanted) <= 4e-15 * np.abs(wanted) + 1e-307
     far_off = np.flatnonzero(~(near | (found == wanted) | (np.isnan(found) & np.isnan(wanted))))
     assert not len(far_off), [(*asked[k], found[k], wanted[k]) for k in far_off[:5]]
+
+
+def test_rows_that_are_put_by_runs_are_the_rows():
+    """Ascending, descending, repeated ones, and those that stand for 1 and for no number (here null)."""
+    draw = np.random.default_rng(0)
+    starts, steps = draw.integers(0, 30, (400, 5)) - 2, draw.choice([0, 1, 1, 2, -1], (400, 5))
+    cases = [
+        [max(-2, int(start + step * k)) for start, step in zip(*pair, strict=True) for k in range(draw.integers(1, 9))]
+        for pair in zip(starts, steps, strict=True)
+    ]
+    puts = "".join(f"found.push([]); _put(found.at(-1), 0, from, {_runs(rows)});\n" for rows in cases)
+    script = f"const from = Array.from({{ length: 50 }}, (_, k) => k + 100), found = [];\n{puts}"
+    named = {-1: 1, -2: None}
+    wanted = [[named.get(row, row + 100) for row in rows] for rows in cases]
+    assert answers(f"{script}console.log(JSON.stringify(found));") == wanted

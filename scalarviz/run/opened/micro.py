@@ -579,6 +579,8 @@ class MicroStepMaker:
     def _operation(self, row: int, kind: str) -> tuple[str, Rows]:
         """Return the operation of a stage without weights, and its operands' rows; the second may be a slope."""
         made = self.passes.network.places.instruction_of(row)
+        while kind in SIGNS and made is not None and made[0].op == "float16":  # the rounding of half precision
+            made = self.passes.network.places.instruction_of(int(made[2][0]))
         if made is None:
             return kind, _NONE
         return made[0].op if made[0].op.startswith(kind) or kind in SIGNS else kind, made[2]  # such as gelu_tanh
