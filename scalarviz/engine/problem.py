@@ -158,6 +158,7 @@ class Problem:
     # with several groups, the update of each, with its own rate, clipping factor and momentum in theta
     rules: list[Plan] = field(default_factory=list)
     n_weights: int = 0  # weights come first in the store, then buffers; penalties apply to weights; 0: all are weights
+    undoes: bool = False  # whether a step whose gradient overflows is undone, because a loss scale follows it
     tape: Tape | None = None  # the tape of the plan, if it is not that of the model's own Values
     _ahead: Prefetched | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
@@ -300,6 +301,7 @@ class Trainer(Protocol):
     """
 
     name: str  # as in the table of engines
+    stops: bool  # whether a call ends behind a step whose gradient overflows, which it undoes (`Problem.undoes`)
     breakable: bool  # True if Ctrl-C or an error of the model can stop it within a step, because Python computes it
     next_readback: NextReadback | None  # set by a caller who needs numbers from the middle of calls
 

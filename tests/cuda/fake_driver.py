@@ -24,6 +24,7 @@ from ptx.memory import Fault, Memory
 MAGIC = b"\x7fELF fake cubin "
 LARGEST = (2**31 - 1, 65535, 65535, 1024, 1024, 64)
 SHARED, SHARED_IF_ASKED = 48 * 1024, 227 * 1024
+MULTIPROCESSORS = 132
 UNBROKEN = ("cuGetErrorString", "cuCtxPopCurrent")  # functions that touch no context
 FREE = ("cuInit", "cuDr", "cuGet", "cuDevice", "cuCtx")  # that need no current one
 NOT_CAPTURED = ("cuMemAlloc", "cuMemFree", "cuModuleLoadData", "cuEventQuery", "cuEventSynchronize")
@@ -274,7 +275,7 @@ class FakeDriver:
         found = self._device(device)
         return {
             "COMPUTE_CAPABILITY_MAJOR": found.capability[0], "COMPUTE_CAPABILITY_MINOR": found.capability[1],
-            "MULTIPROCESSOR_COUNT": 4, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": SHARED_IF_ASKED, "CLOCK_RATE": 1_980_000,
+            "MULTIPROCESSOR_COUNT": MULTIPROCESSORS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": SHARED_IF_ASKED, "CLOCK_RATE": 1_980_000,
         }[which.name.removeprefix("CU_DEVICE_ATTRIBUTE_")]  # fmt: skip
 
     def cuDeviceTotalMem(self, device):
@@ -504,6 +505,12 @@ class FakeDriver:
             machine.launch(name, shape[:3], shape[3:], shared, bytes(packed), memory)
 
         self._find(stream, Stream).put(work)
+
+    def cuLaunchCooperativeKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters):
+        """As a launch of blocks that are all there at once."""
+        if gx * gy * gz > MULTIPROCESSORS:
+            raise Refused("COOPERATIVE_LAUNCH_TOO_LARGE")
+        self.cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters, 0)
 
     def cuStreamBeginCapture(self, stream, mode):
         found = self._find(stream, Stream)

@@ -79,6 +79,7 @@ class Updater:
 class PythonTrainer(HostTrainer):
     """A `Trainer` that does one step after the other in Python; a subclass computes the gradient."""
 
+    stops = False
     breakable = True
 
     def __init__(self, problem: Problem) -> None:

@@ -204,6 +204,7 @@ class NumbaTrainer(HostTrainer):
     """
 
     name = "numba"
+    stops = False
     breakable = False
 
     def __init__(self, problem: Problem) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ... import rng
 from ...scalar import ops
 from ...scalar.kernel import define
-from . import jit
+from . import jit, tensor
 from .calls import KERNELS, TILING, Tile
 from .kernel import Kernel
 from .kernels import rows, steps, tables, tiles
@@ -93,7 +93,7 @@ def _words(dtype: str) -> dict[str, Any]:
         "_shared": jit.shared, "_float16": jit.float16(dtype),
         **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
         "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "moved": jit.moved, "load4": jit.load4,
-        "store4": jit.store4, "nan": real(np.nan), "np": np, "real": real,
+        "store4": jit.store4, "nan": real(np.nan), "np": np, "real": real, **tensor.WORDS,
     }  # fmt: skip
 
 

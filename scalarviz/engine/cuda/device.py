@@ -42,6 +42,7 @@ class Launch:
     block: tuple[int, int]  # threads of a block
     arguments: tuple[Any, ...]  # buffers and numbers, in the order of the kernel's parameters
     shared: int = 0  # bytes of a block's shared memory beyond what the kernel declares
+    together: bool = False  # whether its blocks wait for each other, so that all must be on the GPU at once
 
 
 class Repeatable(Protocol):
@@ -67,6 +68,7 @@ class Device(Protocol):
     name: str
     remark: str  # one clause about a limitation; empty if there is none
     shared_bytes: int  # the most shared memory that a block can have
+    blocks_together: int  # blocks of threads that may wait for each other; 0: there are no tensor cores
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Allocate memory for `size` numbers; DeviceMemoryError if there is too little."""
@@ -170,6 +172,7 @@ class ListingDevice(SynchronousDevice):
 
     name = "a list"
     remark = "computes nothing"
+    blocks_together = 132
 
     def __init__(self) -> None:
         super().__init__()
@@ -213,6 +216,7 @@ class SimulatedDevice(SynchronousDevice):
 
     name = "numba's simulator"
     remark = "numba's simulator, which is slow"
+    blocks_together = 0
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Allocate memory for `size` numbers."""

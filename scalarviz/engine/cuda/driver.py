@@ -61,6 +61,7 @@ class Context:
         self.name = self.call("cuDeviceGetName", 256, self.device).split(b"\0")[0].decode(errors="replace")
         self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))
         self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self.blocks_together = self._attribute("MULTIPROCESSOR_COUNT") if self.capability >= TENSOR_CORES else 0
         self.handle = self.call("cuDevicePrimaryCtxRetain", self.device)
         self._begun = True
 
@@ -236,6 +237,8 @@ def pinned(context: Context, size: int, dtype: Any) -> Array:
     return array
 
 
+TENSOR_CORES = (8, 0)
+"""The least compute capability whose tensor cores multiply as ``tensor`` asks."""
 SMALL_SHARED = 48 * 1024
 """The most bytes of shared memory without a special request."""
 
@@ -266,7 +269,11 @@ class Packed:
     def queue(self, home: Context, stream: Any) -> None:
         """Queue the launch."""
         grid, block = self.launch.grid, self.launch.block
-        home.call("cuLaunchKernel", self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address, 0)
+        given = (self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address)
+        if self.launch.together:
+            home.call("cuLaunchCooperativeKernel", *given)
+        else:
+            home.call("cuLaunchKernel", *given, 0)
 
 
 def _in_c(name: str, argument: Any, dtype: str) -> Any:
@@ -277,7 +284,7 @@ def _in_c(name: str, argument: Any, dtype: str) -> Any:
 
 
 class DriverRecorded:
-    """Launches as a CUDA graph; the first time they run one by one, because a single run needs no graph."""
+    """Launches as a CUDA graph; the first time they run one by one, because a single run, or launch, needs no graph."""
 
     def __init__(self, device: DriverDevice, launches: list[Packed]) -> None:
         self.device, self.launches = device, launches
@@ -289,7 +296,7 @@ class DriverRecorded:
         stream = self.device.stream
         with self.device.context as home:
             for _ in range(times):
-                if self._runs == 1:
+                if self._runs == 1 and len(self.launches) > 1:
                     self._graph = self._captured(home)
                 self._runs += 1
                 if self._graph is None:
@@ -343,6 +350,7 @@ class DriverDevice:
         self.number, self.remark = number, ""
         self.context = context_of(number)
         self.name, self.shared_bytes = self.context.name, self.context.shared_bytes
+        self.blocks_together = self.context.blocks_together
         self._held: list[Array] = []
         streams: list[Any] = []
         self._end = weakref.finalize(self, _end, self.context, streams, self._held)

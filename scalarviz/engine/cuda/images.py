@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .kernel import Kernel
 
 SOURCES = (
-    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/kernel.py", "engine/cuda/catalog.py",
+    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/tensor.py", "engine/cuda/kernel.py", "engine/cuda/catalog.py",
     "engine/cuda/images.py", "rng.py",
 )  # fmt: skip
 SETTINGS = (

@@ -13,6 +13,7 @@ Kernels are plain functions over flat pointers, written once for both dtypes. Th
 ``Longs``  pointer to int64
 ``Doubles`` pointer to float64
 ``Flags``  pointer to uint8
+``Halves`` pointer to uint16 (the bits of float16)
 ``Int``    int64
 ``Real``   one number of the dtype
 ``Double`` float64
@@ -61,6 +62,7 @@ TYPES: dict[str, Callable[[Any], Any]] = {
     "Longs": lambda real: types.CPointer(types.int64),
     "Doubles": lambda real: types.CPointer(types.float64),
     "Flags": lambda real: types.CPointer(types.uint8),
+    "Halves": lambda real: types.CPointer(types.uint16),
     "Int": lambda real: types.int64,
     "Double": lambda real: types.float64,
     "Key": lambda real: types.uint64,

@@ -315,6 +315,7 @@ class Shape:
     stream_bytes: int = 256 << 20
     lanes: int = 8  # 0: no problem uses blocks of lanes
     block_threads: int = 256
+    cores: bool = True  # whether stacks of layers in float16 are trained by tensor cores
     alone: int = 32  # the largest batch for which one block does whole steps
     shared_bytes: int = 96 << 10
     resident: bool = True  # all data stays in the device's memory; otherwise each call loads its samples

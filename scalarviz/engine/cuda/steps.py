@@ -163,6 +163,8 @@ class Steps:
     """The launches of a step, with the same arguments in every step; `remark` names a limitation."""
 
     remark = ""
+    stops = False
+    """Whether a launch ends behind a step whose gradient overflows, which it undoes."""
 
     def __init__(self, problem: Problem, device: Device, state: State, shape: Shape) -> None:
         self.problem, self.device, self.state, self.shape = problem, device, state, shape
@@ -228,6 +230,15 @@ class Steps:
         else:
             return
         self.device.upload(self.scales.part(0, len(self._factors)), self._factors.astype(self.dtype))
+
+    def done(self, first: int, asked: int) -> int:
+        """Return how many of the steps behind `first` are done: fewer if an overflow ended them."""
+        if not self.stops:
+            return asked
+        clock = np.empty(3, np.int64)
+        self.device.download(self.clock, clock)
+        self.device.wait()
+        return int(clock[0]) - first
 
     def read_losses(self, losses: Array) -> None:
         """Read the losses of the steps since `begin`."""

@@ -282,6 +282,11 @@ class CudaTrainer:
         """True if its kernels are loaded and its memory is allocated."""
         return self._work is not None
 
+    @property
+    def stops(self) -> bool:
+        """True if a call ends behind a step whose gradient overflows."""
+        return self._open_work().steps.stops
+
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Allocate the device's memory again, if it was released."""
         self._open_work()
@@ -307,20 +312,22 @@ class CudaTrainer:
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; return their losses, float64 of shape (count,)."""
-        losses, work = np.empty(count), self._open_work()
+        losses, work, done, ended = np.empty(count), self._open_work(), 0, False
         with _settle_on_error(work):
             work.upload()
             start, most = time.perf_counter(), work.steps.samples.steps
-            for done in range(0, count, most):
-                steps = min(most, count - done)
-                table = self._updater.hyper(first + done, steps, rates_of(lr, done, steps))
-                work.steps.begin(first + done, steps, table)
-                self._run(work, steps, losses[:done])
+            while done < count and not ended:
+                asked = min(most, count - done)
+                table = self._updater.hyper(first + done, asked, rates_of(lr, done, asked))
+                work.steps.begin(first + done, asked, table)
+                self._run(work, asked, losses[:done])
                 work.reader.settle()
+                steps = work.steps.done(first + done, asked)
                 work.steps.read_losses(losses[done : done + steps])
-            work.steps_per_check = max(1, int(GLANCE * count / (time.perf_counter() - start)))
+                done, ended = done + steps, steps < asked
+            work.steps_per_check = max(1, int(GLANCE * done / (time.perf_counter() - start)))
             work.state.download()
-        return losses
+        return losses[:done]
 
     def _run(self, work: Work, count: int, before: NDArray[np.float64]) -> None:
         """Queue steps; with a viewer only few at once, so that it can read numbers in between."""

@@ -59,28 +59,29 @@ class LossScale:
         """
         return not self.fixed and bool(self.numbers(problem)[0] > 1)
 
-    def follow(self, problem: Problem) -> bool:
-        """Count the last step; False if the optimiser must not use its gradient."""
-        numbers = self.numbers(problem)
-        if self.skips(problem) and not np.isfinite(problem.store.grad[problem.trained]).all():
-            return False
-        numbers[:] = self.after(numbers, skipped=False)
-        return True
+    def unchanged(self, problem: Problem) -> int:
+        """Return how many steps in a row have the same scale, if none is skipped."""
+        return max(1, GOOD_STEPS - int(self.numbers(problem)[1]))
 
-    def skip(self, problem: Problem) -> None:
-        """Halve the loss scale after an undone step, which does not count for the optimiser."""
-        numbers = self.numbers(problem)
-        numbers[:] = self.after(numbers, skipped=True)
-        problem.t_start -= 1
+    def overflows(self, problem: Problem) -> bool:
+        """Return whether the last step is skipped: the optimiser must not use its gradient."""
+        return self.skips(problem) and not np.isfinite(problem.store.grad[problem.trained]).all()
 
-    def after(self, numbers: NDArray[Any], *, skipped: bool) -> tuple[float, float, float]:
-        """Return the three numbers after a step: the scale, good steps in a row, and skipped steps."""
-        scale, good, lost = numbers
-        if skipped:
-            return max(1, scale // 2), 0, lost + 1
-        if not self.fixed and good + 1 >= GOOD_STEPS:
-            return min(2 * scale, LARGEST_SCALE), 0, lost
-        return scale, good + 1, lost
+    def follow(self, problem: Problem, good: int, *, skipped: bool) -> None:
+        """Count good steps, and halve the loss scale after an undone one, which does not count for the optimiser."""
+        numbers, place = self.numbers(problem), self.buffer.start
+        before = self.after(numbers, good - (not skipped), skipped=False)  # the last step's change is its update
+        problem.previous[place : place + len(numbers)] = before
+        numbers[:] = self.after(numbers, good, skipped=skipped)
+        problem.t_start -= skipped
+
+    def after(self, numbers: NDArray[Any], good: int, *, skipped: bool) -> tuple[float, float, float]:
+        """Return scale, good steps in a row and skipped steps after so many good steps, and one that was skipped."""
+        scale, row, lost = numbers
+        row += good
+        if not self.fixed and row >= GOOD_STEPS:
+            scale, row = min(2 * scale, LARGEST_SCALE), 0
+        return (max(1, scale // 2), 0, lost + 1) if skipped else (scale, row, lost)
 
 
 def float16_weights(values: NDArray[Any], tensors: Sequence[Tensor]) -> NDArray[Any]:

@@ -77,14 +77,14 @@ def full_speed(
     """Return the engine's steps per second without interruption, measured on a copy of the numbers.
 
     A run that is shown step by step makes calls of one step, so its own speed would mostly measure the calls.
-    `alone`: each step is a call of its own, as with a loss scale.
+    `alone`: each step is a call of its own, as with a loss scale that the engine does not watch.
     """
     trainer = make_trainer(copied(problem))
     trainer.prepare()  # compiling is not part of a step
 
     def timed(steps: int) -> float:
         start = time.perf_counter()
-        for count in [1] * steps if alone else [steps]:
+        for count in [1] * steps if alone and not trainer.stops else [steps]:
             trainer.snapshot()
             trainer.train(0, count, 0.0)
         return _of_steps(time.perf_counter() - start, trainer)
@@ -144,6 +144,7 @@ class Training:
         self._held, self._name_of, self.pace, self._scale = held, name_of, pace, scale
         self.seconds_a_step = math.inf  # as last measured; infinite before the first
         self._seconds, self._timed = 0.0, 0
+        self._t_start = problem.t_start  # before the last call
         self.turn = RLock()
 
     def change(self, trainer: Trainer) -> None:
@@ -203,14 +204,15 @@ class Training:
             kept = several or trainer.breakable or self._scale is not None
             if kept:
                 trainer.snapshot()
+                self._t_start = self.problem.t_start
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
             seconds = reading + time.perf_counter() - start
-            self.seconds_a_step = _of_steps(seconds, trainer) / count
-            self._seconds, self._timed = self._seconds + seconds, self._timed + count
+            self.seconds_a_step = _of_steps(seconds, trainer) / len(losses)
+            self._seconds, self._timed = self._seconds + seconds, self._timed + len(losses)
             at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
             if at is not None and at < len(losses):  # steps up to where the onlooker stops are repeated
-                trainer.rewind()
+                self.rewind()
                 losses = self._called(trainer, at, lr, True, whole)
             if again:
                 self._finish_steps(losses, lr)
@@ -230,9 +232,11 @@ class Training:
             return 1, self.pace.table(1, self.problem.epoch)
 
     def _count(self, trainer: Trainer, most: int) -> int:
-        """Return the number of steps of a call; one if a loss scale follows each step."""
+        """Return the number of steps of a call; one if only the host can follow a loss scale."""
         if self._scale is not None:
-            return 1
+            if not trainer.stops:
+                return 1
+            most = min(most, self._scale.unchanged(self.problem))
         soonest = self.pace.steps_until_change(self.problem.epoch)
         most = most if soonest is None else min(most, soonest)
         overhead = trainer.call_overhead
@@ -248,25 +252,33 @@ class Training:
             whole.waits = not trainer.breakable
             losses = self._train(trainer, count, lr)
             whole.waits = True
-            if self._scale is not None and not self._scale.follow(self.problem):
-                self._skip(trainer, self._scale)
+            if self._scale is not None and len(losses):
+                skipped = self._scale.overflows(self.problem)
+                if skipped and not trainer.stops:
+                    self._undo(trainer)
+                self._scale.follow(self.problem, len(losses) - skipped, skipped=skipped)
         except BaseException:
             whole.waits = True
             if kept:
-                trainer.rewind()
+                self.rewind()
             raise
         return losses
 
-    def _skip(self, trainer: Trainer, scale: LossScale) -> None:
+    def _undo(self, trainer: Trainer) -> None:
         """Undo a step whose gradient float16 cannot hold; the gradient stays visible."""
         gradient = self.problem.store.grad.copy()
         trainer.rewind()
         self.problem.store.grad[:] = gradient
         self.problem.previous[:] = self.problem.store.value
-        scale.skip(self.problem)
+
+    def rewind(self) -> None:
+        """Return to where the last call began."""
+        self.trainer.rewind()
+        self.problem.t_start = self._t_start
 
     def _train(self, trainer: Trainer, count: int, lr: Rates) -> NDArray[np.float64]:
         self.take_flags()
+        self.problem.undoes = self._scale is not None and self._scale.skips(self.problem)
         return trainer.train(self.steps, count, rates_of(lr, 0, count))
 
     def take_flags(self) -> None:
@@ -327,7 +339,7 @@ def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float6
     given = training.problem.previous
     trainer = training.trainer
     for count in range(max(1, last - 1), last + 1) if kept else ():
-        trainer.rewind()
+        training.rewind()
         given = training.problem.store.value.copy()
         losses = training._train(trainer, count, lr)  # a bad update shows in the next step's loss
         if not is_finite(trainer, losses):

@@ -351,6 +351,9 @@ class Emitter:
             self.write(a[0], kind, self.read(a[1], kind))
 
     def convert(self, op, a):
+        if "f16" in op or "f16x2" in op:
+            self.halves(op, a)
+            return
         to, of, extra = op[-2], op[-1], set(op[1:-2]) - {"rn"}
         text, whole = self.read(a[1], of), next((part for part in op if part in ROUND), None)
         rounds, saturates = of[0] == "f" and (to[0] != "f" or whole is not None), of[0] == to[0] == "f" and "sat" in op
@@ -380,6 +383,9 @@ class Emitter:
     def load(self, op, a):
         kind, names = op[-1], split(a[0].strip("{}"))
         space, at = self.place(op, a[1])
+        if "acquire" in op:
+            self.write(a[0], kind, f"x.arrived(T, {at})")
+            return
         for k, name in enumerate(names):
             if space == "param":
                 slot = f"{at[0]}+{at[1] + k * SIZES[kind]}"
@@ -407,11 +413,46 @@ class Emitter:
             self.words.registers.setdefault(slot, kind)
             self.write(slot, kind, self.read(part, kind))
 
+    def halves(self, op, a):
+        """Two float32 as float16 in a word, the first in its upper half; or a float16 as float32."""
+        if op[1:] == ("rn", "f16x2", "f32"):
+            high, low = (f"({self.read(part, 'f32')}).astype('f2').view('u2').astype('u4')" for part in a[1:])
+            self.write(a[0], "u32", f"({high} << {self.words.constant((16).to_bytes(4, 'little'), 'u4')}) | {low}")
+        elif op[1:] == ("f32", "f16"):
+            self.write(a[0], "f32", f"({self.read(a[1], 'u16')}).view('f2').astype('f4')")
+        else:
+            raise self.fail(f"instruction {'.'.join(op)}")
+
+    def fragments(self, op, a):
+        if (op[1:5], op[-2:]) != (("sync", "aligned", "m8n8", "x4"), ("shared", "b16")):
+            raise self.fail(f"instruction {'.'.join(op)}")
+        symbol, text = self.address(a[1])
+        place = f"x.symbol('{symbol}', {text})" if symbol else text
+        self.lines.append(f"t = x.fragments(T, {place}, {'trans' in op})")
+        for k, name in enumerate(split(a[0].strip("{}"))):
+            self.write(name, "u32", f"t[{k}]")
+
+    def matrix_product(self, op, a):
+        if op[1:] != ("sync", "aligned", "m16n8k16", "row", "col", "f32", "f16", "f16", "f32"):
+            raise self.fail(f"instruction {'.'.join(op)}")
+        results, *given = (split(part.strip("{}")) for part in a)
+        words = [self.read(name, kind) for names, kind in zip(given, ("u32", "u32", "f32"), strict=True) for name in names]
+        self.lines.append(f"t = x.matrix_product(T, {', '.join(words)})")
+        for k, name in enumerate(results):
+            self.write(name, "f32", f"t[{k}]")
+
+    def atomic(self, op, a):
+        """The counter of a barrier across the grid; other atomics make sums depend on luck, and kernels have none."""
+        if op[1:] != ("acq_rel", "gpu", "global", "add", "u32") or a[2] != "1":
+            self.luck(op, a)
+        self.write(a[0], "u32", f"x.arrive(T, {self.address(a[1])[1]})")
+
     def luck(self, op, a):
         raise self.fail(f"{'.'.join(op)}: atomics make sums depend on luck; kernels here have none")
 
 
 OWN = {
     "setp": Emitter.compare, "mov": Emitter.move, "cvt": Emitter.convert, "cvta": Emitter.to_global,
-    "ld": Emitter.load, "st": Emitter.store, "atom": Emitter.luck, "red": Emitter.luck,
+    "ld": Emitter.load, "st": Emitter.store, "atom": Emitter.atomic, "red": Emitter.luck,
+    "ldmatrix": Emitter.fragments, "mma": Emitter.matrix_product,
 }  # fmt: skip

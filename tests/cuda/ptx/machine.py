@@ -108,6 +108,7 @@ class Scheduler:
     def __init__(self, launch):
         self.launch, self.program = launch, launch.program
         self.ready, self.order, self.waiting = {}, [], []
+        self.polling, self.idle, self.arrivals = [], 0, 0  # threads at a barrier of the grid, block by block
 
     def put(self, at, group):
         if at not in self.ready:
@@ -119,9 +120,10 @@ class Scheduler:
         self.put(0, group)
         for _ in range(PATIENCE):
             if not self.order:
-                if not self.waiting:
+                if not self.waiting and not self.polling:
                     return
-                self.release()
+                if not self.release():
+                    self.look_again()
             at = heapq.heappop(self.order)
             self.step(at, merge(self.ready.pop(at), self.program.live[at]))
         raise Fault(f"no end after {PATIENCE} blocks of instructions")
@@ -139,11 +141,18 @@ class Scheduler:
                     self.put(target, group.part(chosen, live[target]))
         elif block.end == "bar":
             self.waiting.append((at, group))
+        elif block.end == "poll":
+            for b in np.unique(group.threads // self.launch.size)[::-1]:
+                part = group.part(group.threads // self.launch.size == b, live[block.follow[0]])
+                self.polling.insert(0, (block.follow[0], part))
         elif block.end == "trap":
             raise Fault("trap", linear=int(group.threads[0]))
 
     def release(self):
-        """Nobody can go on without a barrier: every block must stand at one, whole, at the same."""
+        """Nobody can go on without a barrier: blocks must stand at one, whole, at the same; whether some go on.
+
+        A block some of whose threads look for other blocks waits for these.
+        """
         size, seen = self.launch.size, {}
         for at, group in self.waiting:
             found, counts = np.unique(group.threads // size, return_counts=True)
@@ -152,14 +161,40 @@ class Scheduler:
                 if where != at:
                     self.broken("threads of a block wait at two different barriers", at, group, b)
                 seen[b] = (at, before + n)
+        looking = {int(t) // size for _, group in self.polling for t in group.threads}
+        whole = [b for b in seen if b not in looking]
         for at, group in self.waiting:
             for b in np.unique(group.threads // size).tolist():
-                if gone := size - seen[b][1]:
+                if b in whole and (gone := size - seen[b][1]):
                     self.broken(f"{gone} threads of the block have ended and never reach the barrier", at, group, b)
-        self.launch.epochs[list(seen)] += 1
+        self.launch.epochs[whole] += 1
         waiting, self.waiting = self.waiting, []
         for at, group in waiting:
-            self.put(self.program.blocks[at].follow[0], group)
+            free = np.isin(group.threads // size, whole)
+            following = self.program.blocks[at].follow[0]
+            for chosen in (free, ~free):
+                if chosen.all():
+                    part = group
+                elif chosen.any():
+                    part = group.part(chosen, self.program.live[following])
+                else:
+                    continue
+                if chosen is free:
+                    self.put(following, part)
+                else:
+                    self.waiting.append((at, part))
+        return bool(whole)
+
+    def look_again(self):
+        """Let one block come to the barrier of the grid, or look who has come: all others have gone as far as they can.
+
+        So whoever does not wait for the others meets what they have not published.
+        """
+        self.idle = 0 if self.launch.arrivals > self.arrivals else self.idle + 1
+        self.arrivals = self.launch.arrivals
+        if self.idle > 2 * len(self.polling):
+            raise Fault("blocks wait for others that never come", linear=int(self.polling[0][1].threads[0]))
+        self.put(*self.polling.pop())
 
     def broken(self, what, at, group, block):
         self.launch.line = self.program.blocks[at].last.line

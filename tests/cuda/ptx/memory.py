@@ -174,6 +174,13 @@ class Shadow:
         return int(function(self.cells, index, unit, unit * count, threads, block, epochs, constant))
 
 
+def _back_in(order, numbers):
+    """Numbers of warps in the order of the threads."""
+    found = np.empty(order.size, numbers.dtype)
+    found[order] = numbers.ravel()
+    return found
+
+
 class Access:
     """What the emitted lines call as ``x``, as far as it is about memory."""
 
@@ -182,6 +189,7 @@ class Access:
         self.epochs = np.zeros(blocks, np.int32)  # barriers that each block has passed
         self.first = 0  # of the threads that run now
         self.spaces, self.shadows, self.line = {"global": memory}, {}, 0
+        self.arrivals = 0  # at barriers of the grid
 
     def load(self, space, threads, address, dtype, count, constant=False):
         """Numbers at the addresses: `count` arrays."""
@@ -189,6 +197,58 @@ class Access:
 
     def store(self, space, threads, address, dtype, values):
         self._use(space, threads, address, np.dtype(dtype), len(values), values, False)
+
+    def fragments(self, threads, address, turned):
+        """Four matrices of eight by eight halves: lanes 8 k .. 8 k + 7 of a warp give the rows of the k-th."""
+        order = self._warps(threads)
+        rows = np.stack(self.load("shared", threads, np.broadcast_to(address, threads.size), "u4", 4), -1)[order]
+        halves = np.ascontiguousarray(rows).view("u2").reshape(-1, 4, 8, 8)
+        halves = np.ascontiguousarray(halves.swapaxes(2, 3) if turned else halves)
+        words = halves.reshape(-1, 4, 32, 2).view("u4")[..., 0]
+        return [_back_in(order, words[:, k]) for k in range(4)]
+
+    def matrix_product(self, threads, *given):
+        """``mma.m16n8k16``: halves times halves plus float32, of each warp; sums in float64, then rounded."""
+        order = self._warps(threads)
+        parts = [np.broadcast_to(part, threads.size)[order].reshape(-1, 8, 4) for part in given]
+        a0, a1, a2, a3, b0, b1 = (np.ascontiguousarray(p).view("f2").reshape(-1, 8, 8).astype("f8") for p in parts[:6])
+        a = np.block([[a0, a2], [a1, a3]])
+        c = np.concatenate([np.stack(parts[k : k + 2], -1).reshape(-1, 8, 8) for k in (6, 8)], 1)
+        found = (c + a @ np.concatenate([b0, b1], 2).swapaxes(1, 2)).astype("f4").reshape(-1, 2, 32, 2)
+        return [_back_in(order, np.ascontiguousarray(found[:, k // 2, :, k % 2])) for k in range(4)]
+
+    def _warps(self, threads):
+        """The order in which threads are whole warps."""
+        order = np.argsort(threads)
+        lanes = threads[order]
+        if lanes.size % 32 or (lanes.reshape(-1, 32) != lanes[::32, None] + np.arange(32)).any() or (lanes[::32] % 32).any():
+            raise Fault("not all threads of a warp are here", linear=int(lanes[0]))
+        return order
+
+    def arrive(self, threads, address):
+        """One more at the barrier of the grid. With the last of its blocks, all before it lies before all behind."""
+        for thread in threads.tolist():
+            self._published(thread)
+        counter = self.memory.view(int(address.max()), 1, np.uint32)
+        before = counter[0] + np.arange(threads.size, dtype=np.uint32)
+        counter[0] += np.uint32(threads.size)
+        self.arrivals += threads.size
+        if counter[0] % self.epochs.size == 0:
+            self.shadows = {key: shadow for key, shadow in self.shadows.items() if key[0] != "global"}
+        return before
+
+    def _published(self, thread):
+        """What other threads of its block have written must lie before a barrier of the block."""
+        mine = thread // self.block
+        for (space, base), shadow in self.shadows.items():
+            if space == "global":
+                writer, written, _, _ = shadow.cells
+                fresh = (writer > 0) & (written >= self.epochs[mine]) & (writer != thread + 1)
+                if (fresh & ((writer - 1) // self.block == mine)).any():
+                    raise Race("race: a block comes to the grid's barrier, some of its threads still write", base, thread)
+
+    def arrived(self, threads, address):
+        return self.memory.view(int(address.max()), 1, np.uint32).copy()
 
     def _use(self, space, threads, address, kind, count, values, constant):
         where, width = self.spaces[space], kind.itemsize * count

@@ -229,13 +229,15 @@ class Flat:
 class Block:
     """Statements without a branch but for the last; the numbers of the blocks that may follow.
 
-    ``end`` is how it ends: "next", "bra" (``follow`` = taken, not taken), "bar", "trap" or "ret".
+    ``end`` is how it ends: "next", "bra" (``follow`` = taken, not taken), "bar", "poll" (what follows has to do with
+    other blocks: it is done when nobody else can go on), "trap" or "ret".
     """
 
     statements: list[Statement] = field(default_factory=list)
     end: str = "next"
     follow: list[int] = field(default_factory=list)
     last: Statement | None = None
+    polls: bool = False
 
 
 def blocks(flat):
@@ -246,6 +248,9 @@ def blocks(flat):
             if out[-1].statements:
                 out.append(Block())
             labels[item] = len(out) - 1
+        elif item.opcode[0] == "atom" or item.opcode[:2] == ("ld", "acquire"):
+            out[-1].polls = True
+            out.append(Block([item]))
         elif item.opcode[0] in ENDS and item.opcode[:2] != ("bar", "warp"):
             out[-1].last = item
             out.append(Block())
@@ -260,4 +265,6 @@ def blocks(flat):
             block.end, block.follow = "next" if kind == "next" else "bar", [k + 1]
         else:
             block.end = "trap" if kind == "trap" else "ret"
+        if block.polls:
+            block.end = "poll"
     return out

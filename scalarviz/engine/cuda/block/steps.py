@@ -16,6 +16,8 @@ from .... import rng
 from ....tape import Program
 from ...problem import Problem
 from ..catalog import written
+from ..cores.stack import stack_of
+from ..cores.steps import CoreSteps
 from ..device import Buffer, Device, Launch, Repeatable, State
 from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
@@ -267,6 +269,9 @@ def _head(names: tuple[str, ...], table: str) -> str:
 
 def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> Steps:
     """The launches of a problem's steps, in the form that its sizes ask for."""
+    stack = stack_of(problem) if shape.cores else None
+    if stack is not None and stack.shared <= device.shared_bytes and stack.blocks <= device.blocks_together:
+        return CoreSteps(problem, device, state, shape, stack)
     form = form_of(problem.plan, problem.batch, problem.store.value.itemsize, shape)
     if form is None or form.shared > device.shared_bytes:
         plain = Steps(problem, device, state, shape)
