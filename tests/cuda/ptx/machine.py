@@ -122,7 +122,9 @@ class Scheduler:
             if not self.order:
                 if not self.waiting and not self.polling:
                     return
-                if not self.release():
+                if self.release():
+                    self.idle = 0
+                else:
                     self.look_again()
             at = heapq.heappop(self.order)
             self.step(at, merge(self.ready.pop(at), self.program.live[at]))
@@ -186,7 +188,7 @@ class Scheduler:
         return bool(whole)
 
     def look_again(self):
-        """Let one block come to the barrier of the grid, or look who has come: all others have gone as far as they can.
+        """Let half of the blocks come to the barrier of the grid, or look who has come; nobody else can go on.
 
         So whoever does not wait for the others meets what they have not published.
         """
@@ -194,7 +196,8 @@ class Scheduler:
         self.arrivals = self.launch.arrivals
         if self.idle > 2 * len(self.polling):
             raise Fault("blocks wait for others that never come", linear=int(self.polling[0][1].threads[0]))
-        self.put(*self.polling.pop())
+        for _ in range(max(1, len(self.polling) // 2)):
+            self.put(*self.polling.pop())
 
     def broken(self, what, at, group, block):
         self.launch.line = self.program.blocks[at].last.line

@@ -12,8 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ....scalar import ops
 from ....tape import Plan, Program
 from ...problem import Problem
+from ..source import tells_by_result
 from ..tiled import Join, find_joins
 
 THREADS, WARPS = 256, 8
@@ -52,7 +54,7 @@ class Dense:
     weights_at: int
     biases_at: int
     rows_at: int  # its operands: samples times inputs
-    sums_at: int  # before the activation: samples times outputs; then their gradients
+    sums_at: int  # before the activation, where it needs them: samples times outputs; then their gradients
 
     @property
     def high(self) -> int:
@@ -65,8 +67,14 @@ class Dense:
         return sixteens(self.inputs)
 
     def across(self, columns: int) -> int:
-        """Return the blocks of eight columns that a warp computes together."""
-        return 4 if columns % 32 == 0 and (columns // 32) * (self.samples // 16) >= WARPS else 2
+        """Return the blocks of eight columns that a warp computes together: as many as leave work for all warps."""
+        rows = self.samples // 16
+        return next((found for found in (8, 4) if columns % (8 * found) == 0 and columns // (8 * found) * rows >= WARPS), 2)
+
+    @property
+    def by_result(self) -> bool:
+        """True if the derivative of its activation can use the result, which the next layer reads."""
+        return self.op != "" and tells_by_result(ops.get(self.op), self.operand, self.numbers)
 
     @property
     def across_weights(self) -> int:

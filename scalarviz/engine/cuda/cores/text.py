@@ -66,7 +66,7 @@ def _backward(name: str, act: str, across: int) -> str:
     fours = _fours(across)
     lines = [
         "@device",
-        f"def {name}(sums_at, sum_bytes, weights_at, row_bytes, depth, columns, before_at, before_bytes, inputs, others, number):",
+        f"def {name}(sums_at, sum_bytes, weights_at, row_bytes, depth, columns, before_at, before_bytes, inputs, others, number, rows_at):",
         "    first, second = others[number], others[number + 1]",
         _LANES.format(wide=8 * across),
         "        a_at = sums_at + (row + (lane & 15)) * sum_bytes + (lane >> 4) * 16",
@@ -76,7 +76,8 @@ def _backward(name: str, act: str, across: int) -> str:
         "            a0, a1, a2, a3 = fragments(a_at + 32 * k)",
         *_products(across, "fragments_turned(b_at + 16 * k * row_bytes + {0})", 32),
         *(
-            f"        slope_{act}({four}, row + g, column + {8 * j} + t, before_at, before_bytes, inputs, first, second)"
+            f"        slope_{act}({four}, row + g, column + {8 * j} + t, before_at, before_bytes, inputs, first, second, "
+            "rows_at, row_bytes)"
             for j, four in enumerate(fours)
         ),
     ]  # fmt: skip
@@ -340,19 +341,23 @@ def _sums(stack: Stack) -> list[tuple[str, int]]:
 
 def _act(layer: Dense, functions: dict[str, str], last: bool) -> str:
     """Add the functions of an activation, of a layer that is the `last` or not; return the name of their kind."""
-    kind, names = f"{layer.op}{layer.operand}" if layer.op else "none", ("low(p)", "high(p)", "low(q)", "high(q)")
+    kind = ("last_" if last else "") + (f"{layer.op}{layer.operand}" if layer.op else "none")
+    names, by_result = ("low(p)", "high(p)", "low(q)", "high(q)"), layer.by_result and not last
     values, slopes = list(names), ["low(u)", "high(u)", "low(v)", "high(v)"]
     if layer.op:
         links = ((ops.get(layer.op), layer.operand),)
-        for name, made in (("activation", activation_source(links)), ("derivative", derivative_source(links))):
+        for name, made in (("activation", activation_source(links)), ("derivative", derivative_source(links, by_result))):
             functions[f"{name}_{kind}"] = "@device\n" + made.replace(f"def {name}(", f"def {name}_{kind}(")
         values = [f"activation_{kind}({name}, first, second)" for name in names]
+        results = names if by_result else values
         slopes = [
-            f"derivative_{kind}({up}, {value}, {name}, first, second)"
-            for up, value, name in zip(slopes, values, names, strict=True)
+            f"derivative_{kind}({up}, {result}, {name}, first, second)"
+            for up, result, name in zip(slopes, results, names, strict=True)
         ]
     head = "row, column, sums_at, sum_bytes, outputs, first, second"
     given = {"head": head, "kind": kind, "values": ", ".join(values), "slopes": ", ".join(slopes), "pairs": _pairs(values)}
+    given |= {"from": "rows_at + row * row_bytes" if by_result else "sums_at + row * sum_bytes"}
+    given |= {"bytes": "row_bytes" if by_result else "sum_bytes", "keep": "" if by_result else _KEEP_SUMS}
     functions[f"slope_{kind}"] = _SLOPE.format(**given)
     which = "errors_of" if last else "finish"
     functions[f"{which}_{kind}"] = (_ERRORS if last else _FINISH).format(**given)
@@ -365,24 +370,27 @@ def _pairs(values: list[str]) -> str:
 
 _SLOPE = """\
 @device
-def slope_{kind}(u0, u1, u2, u3, {head}):
+def slope_{kind}(u0, u1, u2, u3, {head}, rows_at, row_bytes):
     words, u, v = shared(np.uint32, 0), pack(u0, u1), pack(u2, u3)
-    at, down = (sums_at + row * sum_bytes + 2 * column) >> 2, 2 * sum_bytes
-    p, q = words[at], words[at + down]
+    at = ({from} + 2 * column) >> 2
+    p, q = words[at], words[at + 2 * {bytes}]
     y0, y1, y2, y3 = {slopes}
     if column >= outputs:
         y0, y2 = real(0), real(0)
     if column + 1 >= outputs:
         y1, y3 = real(0), real(0)
-    words[at], words[at + down] = pack(y0, y1), pack(y2, y3)
+    at = (sums_at + row * sum_bytes + 2 * column) >> 2
+    words[at], words[at + 2 * sum_bytes] = pack(y0, y1), pack(y2, y3)
+"""
+_KEEP_SUMS = """\
+    at = (sums_at + row * sum_bytes + 2 * column) >> 2
+    words[at], words[at + 2 * sum_bytes] = p, q
 """
 _FINISH = """\
 @device
 def finish_{kind}(c0, c1, c2, c3, {head}, behind_at, behind_bytes):
     words, p, q = shared(np.uint32, 0), pack(c0, c1), pack(c2, c3)
-    at = (sums_at + row * sum_bytes + 2 * column) >> 2
-    words[at], words[at + 2 * sum_bytes] = p, q
-    y0, y1, y2, y3 = {values}
+{keep}    y0, y1, y2, y3 = {values}
     if column >= outputs:
         y0, y2 = real(0), real(0)
     if column + 1 >= outputs:
@@ -409,7 +417,7 @@ def errors_of_{kind}(c0, c1, c2, c3, {head}, lanes, data, offsets, columns, upst
     e1 = error_of(high(u), row, column + 1, outputs, lanes, data, offsets, columns)
     e2 = error_of(low(v), row + 8, column, outputs, lanes, data, offsets, columns)
     e3 = error_of(high(v), row + 8, column + 1, outputs, lanes, data, offsets, columns)
-    slope_{kind}(e0 * upstream, e1 * upstream, e2 * upstream, e3 * upstream, {head})
+    slope_{kind}(e0 * upstream, e1 * upstream, e2 * upstream, e3 * upstream, {head}, sums_at, sum_bytes)
     return np.float64(e0 * e0 + e1 * e1) + np.float64(e2 * e2 + e3 * e3)
 """
 _CLEAR = """\
@@ -442,7 +450,7 @@ def _calls(stack: Stack, functions: dict[str, str]) -> tuple[list[str], list[str
             functions[name] = _backward(name, kinds[k - 1], across)
             given = [
                 layer.sums_at, sum_bytes, layer.weights_at, row_bytes, layer.high // 16, layer.wide // (8 * across),
-                before.sums_at, 2 * (before.high + PADDING), before.outputs, "others", 2 * (k - 1),
+                before.sums_at, 2 * (before.high + PADDING), before.outputs, "others", 2 * (k - 1), layer.rows_at,
             ]  # fmt: skip
             backward.append(f"{name}({', '.join(map(_number, given))})")
         backward += _items(layer, "weights")
