@@ -2,8 +2,8 @@
 
 A launch is described by its blocks, the steps of a block one after another, the multiplications of a step, the bytes
 that all of them move, and the longest chain of operations of a thread. The constants were fitted to the times of single
-kernels that Nsight Compute gave on 27 November 2026 (`results/gpu_kernels.jsonl` has those launches with their times)
-and are frozen since: `tests/house/test_benchmarks.py` holds each prediction within a factor of 1.5 of its measurement.
+kernels that Nsight Compute gave on 27 November 2026 (`results/gpu_kernels.jsonl` has those launches with their times),
+for tensor cores to a kernel of the same design, and are frozen since: `tests/house/test_benchmarks.py` holds each prediction within a factor of 1.5 of its measurement.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from scalarviz.engine.cuda.calls import KERNELS, Tile
+from scalarviz.engine.cuda.cores.stack import Stack, stack_of
 from scalarviz.engine.cuda.device import Launch, ListingDevice
 from scalarviz.engine.cuda.images import entry
 from scalarviz.engine.cuda.machine import Machine
@@ -41,6 +42,19 @@ FORWARD = 1.4e-6
 """Seconds of one filling of the GPU with threads of a number each, backward and forward."""
 LINE = 3.4e-6
 """Seconds of an instruction of a program that a block walks through, there and back."""
+
+MEETINGS, PART, WAVE, PHASE = 15.2e-6, 3.7e-12, 0.9e-9, 0.4e-6
+"""Seconds of a step of tensor cores: its two barriers of the grid with the update and the weights, each number of each
+part of a gradient, each access of a warp to shared memory in a tile, each of a tile's phases at least. Fitted to
+`TENSOR_CORES`."""
+TENSOR_CORES = {1024: 22.7e-6, 4096: 24e-6, 65536: 52e-6, 262144: 137e-6}
+"""Seconds a step of a kernel of this design in CUDA C++, measured on 27 November 2026 by batch: UV, whose 14,608
+numbers 132 blocks train in tiles of 128 samples, each with 7,904 accesses of a warp."""
+
+
+def tensor_cores(tiles: int, blocks: int, numbers: int, waves: float, phases: int) -> float:
+    """Return the seconds of a step of tensor cores: the tiles of a block, the blocks that have some."""
+    return MEETINGS + tiles * max(waves * WAVE, phases * PHASE) + blocks * numbers * PART
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,12 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
     """Return what a launch does."""
     which, _, rest = launch.kernel.name.partition(":")
     blocks, threads = launch.grid[0] * launch.grid[1], launch.block[0] * launch.block[1]
+    if which == "cores":
+        stack = stack_of(problem)
+        assert stack is not None
+        tiles, phases = -(-stack.tiles // stack.working), 2 * len(stack.layers) + 1
+        seconds = tensor_cores(tiles, stack.working, stack.parameters, _waves(stack), phases)
+        return Work(which, blocks, threads, chain=seconds - START)
     if which in KERNELS:
         return _of_tile(which, Tile.parse(rest.partition(":")[0]), rest, launch, body)
     given: dict[str, Any] = {}
@@ -124,9 +144,17 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
         counts = counts if len(counts) == arguments[7] else np.ones(arguments[7])  # of derived weights
         given["chain"] = float(counts.max()) * (2 * LOAD + lanes * 0.06e-6)
         given["nbytes"] = float(counts.sum()) * arguments[9] * (2 + lanes * item / SECTOR) * SECTOR
+    elif which == "half_gradients":
+        n, counts = arguments[2], body.encoded.counts(body.slices)
+        given["nbytes"] = float(counts.sum() + 4 * n) * item
+        given["chain"] = -(-n // (blocks * threads)) * (2 + float(counts.max())) * LOAD
+    elif which == "overflow":
+        given["chain"] = -(-arguments[1] // threads) * LOAD + LEVELS
     elif which in ("update", "join"):
         n, counts = arguments[2], body.encoded.counts(body.slices)
         counts = counts[:n] if n <= len(counts) else np.ones(n)
+        if which == "update" and arguments[5]:  # the gradient is added up already
+            counts = np.ones(n)
         moved = 4 + 2 * len(problem.state) if which == "update" else 1
         given["nbytes"] = (float(counts.sum()) + n * moved) * item
         given["chain"] = float(counts.max()) * LOAD * (0.6 if which == "join" else 1 / 16)
@@ -137,6 +165,20 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
         terms = arguments[4] if which in ("layer", "conv") else 0
         given["chain"] = filled * (ROWS.get(which, FORWARD) + terms * 2 * LOAD)
     return Work(which, blocks, threads, **given)
+
+
+def _waves(stack: Stack) -> float:
+    """Return how often a warp reads or writes shared memory in a tile: four times for a fragment."""
+    rows, found = stack.samples // 16, stack.samples * (stack.layers[0].wide // 2) / 32 * 3
+    for layer in stack.layers:
+        across = layer.across(layer.high)
+        items, stored = rows * layer.high // (8 * across), 2 if layer.by_result else 4
+        found += items * (layer.wide // 16 * (4 + 2 * across) + across * (stored + 1))
+        found += layer.items * rows * (4 + 2 * layer.across_weights)
+    for layer in stack.layers[1:]:
+        across = layer.across(layer.wide)
+        found += rows * layer.wide // (8 * across) * (layer.high // 16 * (4 + 2 * across) + across * 4)
+    return found
 
 
 def _of_tile(which: str, tile: Tile, name: str, launch: Launch, body: Machine) -> Work:

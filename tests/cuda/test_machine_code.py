@@ -42,7 +42,7 @@ WEAK = "libdevice's power is a function that is not inlined twice"
 NARROW = "libdevice begins the exponential of tanh, erf and expm1 in float32, and corrects it"
 SUMS = "sums over all weights or all samples are in float64: 1,024 of them in float32 lose three digits"
 IN_FLOAT64 = ("penalty", "lengths", "coefficient", "batch_parts", "batch_mean", "batch_mean_back", "follow", "loss",
-              "loss_of_squares")  # fmt: skip
+              "loss_of_squares", "half_gradients", "overflow")  # fmt: skip
 ALLOWED = {
     **{(f"forward:{name}", "float32"): {"float64": HALVES} for name in ("sin", "cos")},
     **{(f"backward:{name}", "float32"): {"float64": HALVES, "stack": LARGE_ANGLES} for name in ("sin", "cos")},

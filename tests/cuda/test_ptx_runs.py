@@ -175,7 +175,7 @@ def test_however_the_work_is_cut_it_is_the_same(name, dtype, cut, fake_driver):
 @pytest.mark.parametrize(("name", "batch"), [("mlp", 6), ("wide tanh", 40)])
 def test_a_network_in_float16_has_the_numbers_of_numpy(name, batch, fake_driver, shape):
     """Rounding, activation and rounding in the tiles of wide layers too, and the loss with its scale."""
-    shape(**({} if name == "mlp" else {"lanes": 0}))
+    shape(cores=False, **({} if name == "mlp" else {"lanes": 0}))
     runs = [started(name, engine, "float16", batch, samples=max(20, batch)) for engine in ("numpy", "cuda")]
     for run in runs:
         run.step(3)

@@ -14,7 +14,9 @@ from ptx.memory import Fault, Race
 
 from kit.runs import far
 from scalarviz import Run, nn, optim
+from scalarviz.engine.cuda import trainer
 from scalarviz.engine.cuda.cores import stack as cores
+from scalarviz.engine.cuda.machine import Shape
 
 pytestmark = pytest.mark.cuda
 ADAM = lambda net: optim.Adam(net.parameters(), lr=1e-3)  # noqa: E731
@@ -43,9 +45,9 @@ def steps_of(run):
     return type(run._training.trainer._work.steps).__name__
 
 
-def pair(make, steps, call_seconds=0.05, **options):
+def pair(make, steps, way="CoreSteps", call_seconds=0.05, **options):
     runs = [run_of(make, engine, **options) for engine in ("numpy", "cuda")]
-    assert steps_of(runs[1]) == "CoreSteps"
+    assert steps_of(runs[1]) == way
     for run in runs:
         run._training.call_seconds = call_seconds
         run.step(steps)
@@ -86,8 +88,8 @@ def test_odd_sizes_and_picked_samples_are_those_of_numpy(cut, fake_driver, monke
     assert (stack.tiles, stack.working, stack.carried) == (5, min(5, most), cut == "carried")
     agree(runs, 1e-3)
     assert far(runs[1].frame().gradient, runs[0].frame().gradient) <= 2e-3
-    for trainer in (run._training.trainer for run in runs):
-        trainer.gradient(7)
+    for run in runs:
+        run._training.trainer.gradient(7)
     assert far(runs[1]._problem.store.grad, runs[0]._problem.store.grad) <= 2e-3
 
 
@@ -95,9 +97,15 @@ def small():
     return nn.Sequential(nn.Linear(3, 9, seed=1), nn.ReLU(), nn.Linear(9, 2, seed=2))
 
 
-def test_a_step_that_overflows_is_skipped_as_by_numpy(fake_driver):
+WAYS = {"CoreSteps": {}, "BlockSteps": {"cores": False}, "Steps": {"cores": False, "lanes": 0}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_step_that_overflows_is_skipped_as_by_numpy(way, fake_driver, monkeypatch):
     """The launch ends there; the steps that were queued behind it are done with the lower scale."""
-    runs = pair(small, 12, inputs=3, outputs=2, scale=3000.0, batch_size=25)
+    monkeypatch.setattr(trainer, "SHAPE", Shape(**WAYS[way]))
+    options = {"inputs": 3, "outputs": 2, "scale": 3000.0, "batch_size": 25}
+    runs = pair(small, 12, way, call_seconds=100.0, **options)
     agree(runs, 1e-3)
     _, _, skipped = scale_of(runs[0])
     assert skipped >= 2

@@ -57,7 +57,7 @@ def _structural(dtype: str) -> dict[str, Kernel]:
     found = {}
     for module in MODULES:
         text = inspect.getsource(module) + (inspect.getsource(rng) if module is steps else "")
-        space = jit.namespace(module, dtype)
+        space = jit.namespace(module, dtype, half=jit.float16(dtype), infinity=np.dtype(dtype).type("inf"))
         for name, function in space.items():
             if isinstance(function, FunctionType) and function.__globals__ is space:
                 found[name] = Kernel(name, dtype, function, text)

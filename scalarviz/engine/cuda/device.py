@@ -15,6 +15,7 @@ import numpy as np
 
 from ...checks import free_memory
 from ...errors import StateError
+from ...scalar.kernel import float16
 from ..problem import Array, Problem
 from .kernel import Kernel
 
@@ -279,6 +280,7 @@ class State:
         self.value, self.previous = self.memory.part(0, self.n), self.memory.part(self.end, self.n)
         self.trained = device.empty(self.n, np.uint8)
         self._host: Array = device.pinned(self.memory.size, dtype)
+        self.halves: Array | None = None  # the place of each parameter's half among the derived numbers; -1 for none
         self._snapshot: Array | None = None
         self._keeps = False
         self.seconds = 0.0
@@ -312,6 +314,9 @@ class State:
             host, self._keeps = self._snapshot, False
         for span, array in self._arrays():
             host[span] = array
+        if self.halves is not None:
+            halved = self.halves >= 0
+            host[self.halves[halved]] = float16(self.problem.store.value[halved])
         self.device.upload(self.memory.part(0, self.end), host[: self.end])
         for start, column in zip(self.columns, self.problem.columns, strict=True):
             self.device.upload(self.memory.part(start, self.n), column)

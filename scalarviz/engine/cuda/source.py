@@ -165,7 +165,7 @@ TOGETHER = 16
 _TEXT = '''\
 def update(
     _state: Reals, _parts: Reals, _n: Int, _size: Int, _slices: Words, _summed: Int, _trained: Flags, _table: Reals,
-    _width: Int, _numbers: Reals, _clock: Longs,
+    _width: Int, _numbers: Reals, _clock: Longs,{more}
 ) -> None:
     """An optimiser's update of one weight a thread. Written by scalarviz."""
     _p = _cuda.blockIdx.x * _cuda.blockDim.x + _cuda.threadIdx.x
@@ -183,15 +183,25 @@ def update(
             _state[_size + _p] = _gradient
         _weight = _state[_p]
         _state[2 * _size + {states} * _n + _p] = _weight
-        if _trained[_p] != 0:
+        if _trained[_p] != 0{unless}:
 {lines}
-    if _p == 0:
+{behind}    if _p == 0{until}:
         _clock[0] = _clock[1]
 '''
+_HALVES = {
+    "more": " _halves: Words, _stopped: Longs,", "unless": " and _stopped[0] == 0", "until": " and _stopped[0] <= 1",
+    "behind": """\
+        if _halves[_p] >= 0:
+            _state[_halves[_p]] = _float16(_state[_p])
+""",
+}  # fmt: skip
+"""Of a run whose weights are halves: see ``kernels.steps.overflow``."""
 
 
-def update_source(program: Program) -> str:
+def update_source(program: Program, *, halves: bool = False) -> str:
     """Return the source of the kernel of an optimiser's program; empty if there is none.
+
+    With `halves` it writes each weight's half too, and updates nothing once a gradient has overflowed.
 
     Its arguments: the numbers of :class:`~.device.State`, the slices of the gradients, parameters, parameters with
     derived ones, each parameter's number of slices, whether the state holds the gradient already, flags of trained
@@ -214,6 +224,7 @@ def update_source(program: Program) -> str:
     return _TEXT.format(
         states=states, together=TOGETHER, loads=indent("\n".join(loads), " " * 16),
         sums=indent("\n".join(sums), " " * 16), lines=indent("\n".join(lines), " " * 12),
+        **(_HALVES if halves else dict.fromkeys(_HALVES, "")),
     )  # fmt: skip
 
 

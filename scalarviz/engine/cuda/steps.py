@@ -17,6 +17,7 @@ from ..outside import Outside
 from ..problem import CLIP, TINY, Array, Problem, factor_of
 from .catalog import find, written
 from .device import Buffer, Device, Launch, Repeatable, State
+from .halves import Halves, halves_of
 from .kernels.steps import TREE
 from .machine import IN_ORDER, PICKED, STREAMED, Feed, Machine, Shape
 from .source import update_source
@@ -155,16 +156,19 @@ class Samples:
 
 PENALTY_BLOCKS = 64
 """The most blocks of threads that add up penalties."""
+OVERFLOWS = 2048
+"""The most blocks of threads that look for a gradient that overflows."""
 LENGTHS = 256
 """The number of threads that add up the squares of a gradient."""
 
 
 class Steps:
-    """The launches of a step, with the same arguments in every step; `remark` names a limitation."""
+    """The launches of a step, with the same arguments in every step; `remark` names a limitation.
+
+    With `stops`, a step whose gradient overflows is undone, and so are those that were queued behind it.
+    """
 
     remark = ""
-    stops = False
-    """Whether a launch ends behind a step whose gradient overflows, which it undoes."""
 
     def __init__(self, problem: Problem, device: Device, state: State, shape: Shape) -> None:
         self.problem, self.device, self.state, self.shape = problem, device, state, shape
@@ -175,6 +179,13 @@ class Steps:
         self.prologue = None if plan.prologue is None else self._derives(plan.prologue)
         program, n = problem.update.body, plan.n_parameters
         self.joined = update_source(program) if shape.joined else ""
+        self.stopped = device.empty(2, np.int64)
+        self.halves = self._halves()
+        self.stops = self.halves is not None
+        if self.halves is not None:
+            self.joined = update_source(program, halves=True)
+            state.halves = self.halves.half
+            self.half, self.found = self.body.constant(self.halves.half), device.empty(OVERFLOWS + 1, np.float64)
         together = 1 if self.joined else shape.chunk(program.n_rows, item, n)
         self.updates = Machine(program, device, self.dtype, together, shape)
         offsets = np.array([*state.offset, *state.columns], np.int64)
@@ -203,6 +214,11 @@ class Steps:
         self.loss_slices = body.loss_slices
         return body
 
+    def _halves(self) -> Halves | None:
+        """Return the halves of weights that the update writes; None where derived numbers are computed step by step."""
+        plain = self.joined and not self.problem.limits.between and not self.problem.plan.body.tracks
+        return halves_of(self.problem.plan) if plain else None
+
     def _derives(self, program: Program) -> Machine:
         """Return the program of the derived parameters."""
         return Machine(program, self.device, self.dtype, 1, self.shape, tuple(program.outputs.tolist()))
@@ -214,6 +230,7 @@ class Steps:
     def begin(self, first: int, count: int, table: Array | None) -> None:
         """Prepare the steps ``first + 1 .. first + count``: their clock, samples, rates and scales."""
         self.device.upload(self.clock, np.array([first, first + 1, first], np.int64))
+        self.device.upload(self.stopped, np.array([0, self.problem.undoes], np.int64))
         self.samples.begin(first, count)
         self._begin_scales(first, count)
         if table is not None:
@@ -269,6 +286,9 @@ class Steps:
             return [*self._parts(), *self._join(), *self._penalty(), *self._coefficient(), *update]
         if not self.joined:
             return [*self._parts(), *self._join(), *self._update()]
+        if self.halves is not None:
+            parts = self._parts(derived=False)
+            return [*parts, *self._half_gradients(self.halves), self._joined_update(summed=True)]
         if self.prologue is None:
             return [*self._parts(), self._joined_update(summed=False)]
         return [*self._parts(), *self._join(), self._joined_update(summed=True)]
@@ -294,12 +314,25 @@ class Steps:
         given = (self.table, self.lengths, LENGTHS, limits.clip_norm, TINY, CLIP, self.width, self.clock)
         return [made.line("lengths", LENGTHS, sums), made.line("coefficient", 1, given)]
 
-    def _parts(self) -> list[Launch]:
+    def _parts(self, *, derived: bool = True) -> list[Launch]:
         """Return the launches of samples, derived parameters, forward, loss, backward, and parts of the gradients."""
-        launches = [*self.samples.launches(), *self._derived()]
+        launches = [*self.samples.launches(), *(self._derived() if derived else [])]
         for start in range(0, self.problem.batch, self.chunk):
             launches += self._chunk(start, min(self.chunk, self.problem.batch - start))
         return launches
+
+    def _half_gradients(self, halves: Halves) -> list[Launch]:
+        """Return the launches of the gradients of weights from those of their halves, and of whether one overflows."""
+        state, body, n = self.state, self.body, self.problem.plan.n_parameters
+        blocks = min(OVERFLOWS, -(-n // TREE))
+        given = (
+            state.memory, state.size, n, body.parts, body.counts, self.half, halves.scale, state.trained, self.found,
+            self.stopped,
+        )  # fmt: skip
+        return [
+            body.trees("half_gradients", (blocks, 1), (TREE, 1), given),
+            body.trees("overflow", (1, 1), (TREE, 1), (self.found, blocks, self.stopped)),
+        ]
 
     def _join(self) -> list[Launch]:
         """Return the gradients, from those of the derived parameters too."""
@@ -342,6 +375,7 @@ class Steps:
         given = (
             state.memory, self.body.parts, n, state.theta.size, self.body.counts, int(summed), state.trained,
             self.table, self.width, self.updates.numbers, self.clock,
+            *((self.half, self.stopped) if self.halves is not None else ()),
         )  # fmt: skip
         return Launch(kernel, (-(-n // threads), 1), (threads, 1), given)
 

@@ -19,6 +19,7 @@ from ..catalog import written
 from ..cores.stack import stack_of
 from ..cores.steps import CoreSteps
 from ..device import Buffer, Device, Launch, Repeatable, State
+from ..halves import halves_of
 from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
 from ..source import update_source
@@ -279,7 +280,7 @@ def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> 
             plain.remark = f"each step needs many launches, because a block has only {device.shared_bytes >> 10} KB"
         return plain
     alone = form.alone and shape.joined and not problem.limits.between
-    if alone and update_source(problem.update.body):
+    if alone and update_source(problem.update.body) and halves_of(problem.plan) is None:
         return LonelySteps(problem, device, state, shape, form)
     return BlockSteps(problem, device, state, shape, form)
 
@@ -304,9 +305,9 @@ class BlockSteps(Steps):
         form, made = self.form, self.blocks
         return Parts(forward, backward, form.lanes, bool(made.layers), bool(made.encoded.scatters), form.in_memory)
 
-    def _parts(self) -> list[Launch]:
+    def _parts(self, *, derived: bool = True) -> list[Launch]:
         given = (self.state.theta, self.blocks.parts, self.state.size, self.losses, self.clock, *self._given())
-        return [*self._derived(), self._launch(self.kernel, given)]
+        return [*(self._derived() if derived else []), self._launch(self.kernel, given)]
 
     def _given(self) -> tuple[Any, ...]:
         """Tables, and what tells the samples."""

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scalar import ops
-from ....tape import Plan, Program
+from ....tape import Program
 from ...problem import Problem
+from ..halves import halves_of
 from ..source import tells_by_result
 from ..tiled import Join, find_joins
 
@@ -161,8 +162,8 @@ def stack_of(problem: Problem) -> Stack | None:
     body = plan.body
     if problem.store.value.itemsize != 4 or limits.between or body.has_masks or body.couples or body.tracks or body.outputs.size or body.taps:
         return None
-    found = _parameters(plan)
-    read = None if found is None else _Reading(body, *found).run()
+    found = halves_of(plan)
+    read = None if found is None else _Reading(body, found.parameter, found.scale).run()
     if read is None:
         return None
     for samples in reversed(SAMPLES[: 1 + sum(problem.batch > MOST_BLOCKS * fewer for fewer in SAMPLES[:-1])]):
@@ -170,34 +171,6 @@ def stack_of(problem: Problem) -> Stack | None:
         if laid.shared <= SHARED:
             return laid
     return None
-
-
-def _parameters(plan: Plan) -> tuple[NDArray[np.int64], int] | None:
-    """Return the parameter of which each number of theta is the half (-1: of none), and the loss scale's.
-
-    None if the derived numbers are anything else than halves, whose gradients are divided by the scale.
-    """
-    if plan.prologue is None:
-        return None
-    program, n = plan.prologue, plan.n_parameters
-    kinds = [(i.kind, i.op) for i in program.instructions]
-    if kinds != [("param", ""), ("param", ""), ("op", "div"), ("op", "scale_gradient"), ("op", "float16")]:
-        return None
-    weights, scale, inverse, divided, halves = program.instructions
-    fits = (
-        scale.count == inverse.count == 1
-        and inverse.args[1, 0] == scale.dst
-        and dict(zip(program.constant_rows.tolist(), program.constants.tolist(), strict=True)).get(inverse.args[0, 0]) == 1
-        and (divided.args[1] == inverse.dst).all()
-        and np.array_equal(divided.args[0], np.arange(weights.dst, weights.dst + weights.count))
-        and np.array_equal(halves.args[0], np.arange(divided.dst, divided.dst + divided.count))
-        and np.array_equal(np.sort(program.outputs), np.arange(halves.dst, halves.dst + halves.count))
-    )
-    if not fits:
-        return None
-    found = np.full(n + plan.n_derived, -1)
-    found[n:] = np.asarray(weights.weights)[program.outputs - halves.dst]
-    return found, int(scale.weights[0])
 
 
 @dataclass(frozen=True)

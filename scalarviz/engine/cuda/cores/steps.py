@@ -21,11 +21,10 @@ from .text import source_of
 class CoreSteps(Steps):
     """As :class:`~scalarviz.engine.cuda.steps.Steps`, in one launch for all steps of a call."""
 
-    stops = True
-
     def __init__(self, problem: Problem, device: Device, state: State, shape: Shape, stack: Stack) -> None:
         self.stack = stack
         super().__init__(problem, device, state, shape)
+        self.stops = True
         made, n = self.body, problem.plan.n_parameters
         self.kernel = written("cores", source_of(stack, self.joined), self.dtype.name)
         self.halves = made.constant(np.zeros(stack.halves, np.uint16))
@@ -34,7 +33,7 @@ class CoreSteps(Steps):
         self.parts = device.empty(stack.working * stack.halves, self.dtype)
         self.former = device.empty(max(1, len(problem.state) * n), self.dtype)
         self.flags = device.empty(stack.blocks, np.int32)
-        self.count, self.stopped, self.counter = (device.empty(size, dtype) for size, dtype in ((1, np.int64), (2, np.int64), (1, np.int32)))
+        self.count, self.counter = device.empty(1, np.int64), device.empty(1, np.int32)
 
     def _body(self) -> Machine:
         self.loss_slices = self.stack.working
@@ -43,10 +42,8 @@ class CoreSteps(Steps):
     def _derives(self, program: Program) -> Machine:
         return Machine(program, self.device, self.dtype, 1, replace(self.shape, joined=False, tiles=None))
 
-    def begin(self, first: int, count: int, table: np.ndarray | None) -> None:
-        """Prepare steps; see `Steps.begin`."""
-        super().begin(first, count, table)
-        self.device.upload(self.stopped, np.array([0, self.problem.undoes], np.int64))
+    def _halves(self) -> None:
+        """Return None: the kernel has them in a table of its own."""
 
     def _all(self, updates: bool) -> list[Launch]:
         problem, state, feed, stack = self.problem, self.state, self.samples.feed, self.stack

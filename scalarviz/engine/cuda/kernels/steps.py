@@ -9,6 +9,8 @@ step's number, and the update, which reads that one, makes it the step's: so nob
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .... import rng
@@ -73,6 +75,11 @@ def join(grad: Reals, parts: Reals, n: Int, slices: Words, fresh: Int) -> None:
         grad[p] = total
 
 
+half: Any = None
+infinity: Any = None
+"""The nearest float16 of a number, and an infinite one; ``catalog`` puts them here."""
+
+
 TREE = 128
 """Threads of a block that adds up what its threads found: a power of two."""
 
@@ -93,6 +100,41 @@ def add_up(parts: Doubles, place: Int, fresh: Int, total: Double) -> None:
         if fresh == 0:
             total += parts[place]
         parts[place] = total
+
+
+def half_gradients(
+    state: Reals, size: Int, n: Int, parts: Reals, slices: Words, halves: Words, scale: Int, trained: Flags,
+    found: Doubles, stopped: Longs,
+) -> None:  # fmt: skip
+    """Gradients of parameters from the slices of their halves': rounded, and divided by the loss scale.
+
+    ``found[block]`` is how many of a block's trained ones overflow. Once a step is stopped, its gradient stays.
+    """
+    inverse, lost = real(1) / state[scale], np.float64(0)
+    if stopped[0] == 0:
+        for p in range(cuda.blockIdx.x * TREE + cuda.threadIdx.x, n, cuda.gridDim.x * TREE):
+            total = real(0)
+            if halves[p] >= 0:
+                for q in range(slices[halves[p]]):
+                    total += parts[q * size + halves[p]]
+                total = half(total) * inverse
+            state[size + p] = total
+            if trained[p] != 0 and not abs(total) < infinity:
+                lost += 1.0
+    add_up(found, cuda.blockIdx.x, 1, lost)
+
+
+def overflow(found: Doubles, blocks: Int, stopped: Longs) -> None:
+    """Whether a step is stopped: 1 in that whose gradient overflows, 2 in those that were queued behind it."""
+    total = np.float64(0)
+    for q in range(cuda.threadIdx.x, blocks, TREE):
+        total += found[q]
+    add_up(found, blocks, 1, total)
+    if cuda.threadIdx.x == 0:
+        if stopped[0] != 0:
+            stopped[0] = 2
+        elif stopped[1] != 0 and found[blocks] > 0.0:
+            stopped[0] = 1
 
 
 def loss(
