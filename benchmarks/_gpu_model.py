@@ -3,7 +3,8 @@
 A launch is described by its blocks, the steps of a block one after another, the multiplications of a step, the bytes
 that all of them move, and the longest chain of operations of a thread. The constants were fitted to the times of single
 kernels that Nsight Compute gave on 27 November 2026 (`results/gpu_kernels.jsonl` has those launches with their times),
-for tensor cores to a kernel of the same design, and are frozen since: `tests/house/test_benchmarks.py` holds each prediction within a factor of 1.5 of its measurement.
+for tensor cores to a kernel of the same design, and are frozen since: `tests/house/test_benchmarks.py` holds each
+prediction within a factor of 1.5 of its measurement.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from scalarviz.engine.cuda.machine import Machine
 from scalarviz.engine.cuda.trainer import CudaTrainer
 from scalarviz.engine.problem import Problem
 
+HALVES = 4
+"""How many times as fast tensor cores multiply what lies in shared memory; not measured yet."""
 PROCESSORS, THREADS, MEMORY = 132, 2048, 4.1e12
 """Multiprocessors, the threads that one holds, bytes a second."""
 START = 2e-6
@@ -147,7 +150,7 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
     elif which == "half_gradients":
         n, counts = arguments[2], body.encoded.counts(body.slices)
         given["nbytes"] = float(counts.sum() + 4 * n) * item
-        given["chain"] = -(-n // (blocks * threads)) * (2 + float(counts.max())) * LOAD
+        given["chain"] = -(-n // (blocks * threads)) * (2 + float(counts.max()) / 4) * LOAD
     elif which == "overflow":
         given["chain"] = -(-arguments[1] // threads) * LOAD + LEVELS
     elif which in ("update", "join"):
@@ -202,7 +205,8 @@ def _of_tile(which: str, tile: Tile, name: str, launch: Launch, body: Machine) -
     return Work(
         which, launch.grid[0] * launch.grid[1], threads, max(counts), sum(counts) / len(counts),
         tile.high * tile.wide * tile.depth, r * c * tile.depth, (tile.high + tile.wide) * tile.depth / threads,
-        r * c / (r * c + r + c + 2), 3 if tile.bounds else max(1, min(16, 1024 // threads)), float(moved),
+        (HALVES if tile.halves else 1) * r * c / (r * c + r + c + 2),
+        3 if tile.bounds else max(1, min(16, 1024 // threads)), float(moved),
     )  # fmt: skip
 
 

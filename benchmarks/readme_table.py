@@ -187,12 +187,16 @@ def foreseen() -> list[str]:
         for name in ("gpu_kernels", "gpu_predicted")
     )
     before = {row["network"]: row for row in measured if "step_us" in row}
-    heads = ("cuda, 2026-11-27", "cuda today, predicted", "in float16, predicted", "PyTorch, CUDA graph")
+    heads = (
+        "cuda, 2026-11-27", "cuda today, predicted", "PyTorch", "float16, 2026-11-27", "float16 today, predicted",
+        "PyTorch, AMP",
+    )  # fmt: skip
     lines = [f"| network, batch | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
     for row in now:
         of = before[row["network"]]
-        every = of["step_us"], row["step_us"], row["float16_us"], of["pytorch_graph_us"]
-        times = [duration(1e-6 * us) for us in every]
+        single = of["step_us"], row["step_us"], of["pytorch_graph_us"]
+        half = of.get("float16_us"), row["float16_us"], of["pytorch_amp_graph_us"]
+        times = ["" if us is None else duration(1e-6 * us) for us in (*single, *half)]
         lines.append(f"| {' | '.join([row['network'], *times])} |")
     return lines
 

@@ -275,7 +275,8 @@ class FakeDriver:
         found = self._device(device)
         return {
             "COMPUTE_CAPABILITY_MAJOR": found.capability[0], "COMPUTE_CAPABILITY_MINOR": found.capability[1],
-            "MULTIPROCESSOR_COUNT": MULTIPROCESSORS, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": SHARED_IF_ASKED, "CLOCK_RATE": 1_980_000,
+            "MULTIPROCESSOR_COUNT": MULTIPROCESSORS, "CLOCK_RATE": 1_980_000,
+            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": SHARED_IF_ASKED,
         }[which.name.removeprefix("CU_DEVICE_ATTRIBUTE_")]  # fmt: skip
 
     def cuDeviceTotalMem(self, device):

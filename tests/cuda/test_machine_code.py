@@ -109,6 +109,33 @@ def test_a_kernel_has_only_what_it_may_have(name, dtype):
     assert parameters(text_of(kernel, NEWEST[0])) == [width(annotation, dtype) for annotation in kernel.parameters]
 
 
+ROUNDED = "float16.0+leaky_relu.0+float16.0"
+
+
+@pytest.mark.parametrize("name", [
+    f"tile_layer:8x8x8x16x16h:{ROUNDED}.kept", f"tile_back:8x8x8x16x16h:{ROUNDED}", "tile_weights:8x4x8x16x32h",
+    "tile_layer:2x4x8x8x32h:float16.0",
+])  # fmt: skip
+def test_a_tile_of_halves_has_only_what_it_may_have(name):
+    kernel = catalog.find(name, "float32")
+    assert not set().union(*(faults(kernel, architecture) for architecture in ARCHITECTURES))
+    assert "mma.sync" in text_of(kernel, NEWEST[0])
+
+
+def test_the_kernel_of_tensor_cores_has_only_what_it_may_have(monkeypatch):
+    """No spills, though a thread carries gradients from tile to tile; its atomic counts blocks at a barrier."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    ours, workloads = importlib.import_module("_contestants"), importlib.import_module("_workloads")
+    (work,) = (work for work in workloads.GPU_NETWORKS if work.name == "UV 12-64x4-3 Adam, 65536")
+    with ours.build(work, "numpy", dtype="float16") as run:
+        kernels = {launch.kernel for launch in launches(run._problem)}
+    (kernel,) = kernels
+    assert kernel.name == "cores"
+    for architecture in ARCHITECTURES:
+        assert faults(kernel, architecture) == {"atomic", "float64"}
+        assert assembled(kernel, architecture).registers <= 255
+
+
 def width(annotation, dtype):
     """Of a parameter: the layout that launches pack (eight bytes for pointers and whole numbers)."""
     return {"Real": f"f{dtype[5:]}", "Double": "f64"}.get(annotation, "u64")
@@ -162,7 +189,7 @@ def test_ptxas_is_looked_for_in_packages_homes_and_on_the_path(monkeypatch, tmp_
 
 # ---- all that training launches
 
-POINTERS = {"Words": np.int32, "Longs": np.int64, "Doubles": np.float64, "Flags": np.uint8}
+POINTERS = {"Words": np.int32, "Longs": np.int64, "Doubles": np.float64, "Flags": np.uint8, "Halves": np.uint16}
 
 
 def fits(launch, dtype):

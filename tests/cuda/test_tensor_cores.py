@@ -5,6 +5,8 @@ tile to tile is set, so that a small batch has what a large one has.
 """
 
 import re
+from dataclasses import replace
+from itertools import pairwise
 
 import fake_driver as fake_driver_module
 import numpy as np
@@ -15,6 +17,7 @@ from ptx.memory import Fault, Race
 from kit.runs import far
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda import trainer
+from scalarviz.engine.cuda.calls import TILING
 from scalarviz.engine.cuda.cores import stack as cores
 from scalarviz.engine.cuda.machine import Shape
 
@@ -24,7 +27,7 @@ ADAM = lambda net: optim.Adam(net.parameters(), lr=1e-3)  # noqa: E731
 
 def uv():
     widths, layers = (12, 64, 64, 64, 64), []
-    for k, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+    for k, (inputs, outputs) in enumerate(pairwise(widths)):
         layers += [nn.Linear(inputs, outputs, seed=k), nn.LeakyReLU(0.01)]
     return nn.Sequential(*layers, nn.Linear(64, 3, seed=9), nn.Sigmoid())
 
@@ -146,11 +149,52 @@ def test_a_gpu_with_few_multiprocessors_takes_another_way(install_fake_driver, m
     assert steps_of(run) != "CoreSteps"
 
 
+# ---- wider layers, and convolutions: tensor cores multiply in the tiles
+
+
+def wide():
+    first, second = nn.Linear(20, 160, seed=1), nn.Linear(160, 72, seed=2)
+    return nn.Sequential(first, nn.Tanh(), second, nn.LeakyReLU(0.01), nn.Linear(72, 5, seed=3))
+
+
+def pictures():
+    first, second = nn.Conv2d(1, 6, 3, padding=1, seed=1), nn.Conv2d(6, 20, 3, padding=1, seed=2)
+    behind = nn.MaxPool2d(2), second, nn.ReLU(), nn.Flatten(), nn.Linear(320, 5, seed=3)
+    return nn.Sequential(nn.Unflatten((1, 8, 8)), first, nn.ReLU(), *behind)
+
+
+BOTH = {"tile_layer", "tile_back"}
+
+
+@pytest.mark.parametrize(
+    ("make", "inputs", "blocks", "kernels"),
+    [(wide, 20, 1, BOTH), (wide, 20, 128, set()), (pictures, 64, 1, {"tile_layer"})],
+)
+def test_tiles_of_halves_train_as_numpy(make, inputs, blocks, kernels, fake_driver, monkeypatch):
+    """However large the tiles: few `blocks` make them large."""
+    tiles = replace(TILING, blocks=blocks)
+    monkeypatch.setattr(trainer, "SHAPE", Shape(lanes=0, tiles=tiles))
+    rule = lambda net: optim.SGD(net.parameters(), lr=0.05)  # noqa: E731
+    options = {"samples": 150, "inputs": inputs, "outputs": 5, "optimizer": rule, "batch_size": 131}
+    runs = pair(make, 2, "Steps", **options)
+    encoded = runs[1]._training.trainer._work.steps.body.encoded
+    of_halves = {
+        call.kernel.partition(":")[0]
+        for call in (*encoded.forward, *encoded.backward)
+        if call.tile and call.tile.halves
+    }
+    assert any(sums.tile.halves for sums in encoded.sums)
+    assert of_halves == kernels
+    agree(runs, 1e-3)
+    for numbers in (lambda run: run.frame().gradient, lambda run: run.frame().update):
+        assert far(numbers(runs[1]), numbers(runs[0])) <= 2e-3
+
+
 # ---- threads and blocks meet where they must: without any one of the barriers the machine finds a race
 
 
 class Changed:
-    """Changes places of the PTX of the kernel, which is compiled once for all: those of the lines that a pattern finds."""
+    """Changes places of the PTX of the kernel, which is compiled once: those of the lines that a pattern finds."""
 
     def __init__(self, monkeypatch):
         self.monkeypatch, self.count = monkeypatch, 0
@@ -178,7 +222,11 @@ def changed(fake_driver, monkeypatch):
     return Changed(monkeypatch)
 
 
-BARRIERS, OF_BLOCK, OF_GRID = 38, r"bar\.sync\s+0;|barrier\.sync\s+0;", r"ld\.acquire\.gpu\.global\.u32 (%r\d+), \[%rd\d+\];"
+BARRIERS, OF_BLOCK, OF_GRID = (
+    38,
+    r"bar\.sync\s+0;|barrier\.sync\s+0;",
+    r"ld\.acquire\.gpu\.global\.u32 (%r\d+), \[%rd\d+\];",
+)
 
 
 SPARE = {15, 27}

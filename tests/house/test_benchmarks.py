@@ -79,16 +79,28 @@ def test_the_prediction_of_a_kernel_is_within_one_and_a_half_of_what_was_measure
         assert predicted / 1.5 < row["measured_us"] < 1.5 * predicted, (row["network"], row["kernel"], predicted)
 
 
+def test_the_prediction_of_tensor_cores_is_that_of_a_measured_kernel_of_the_same_design(load):
+    model = load("_gpu_model")
+    for batch, measured in model.TENSOR_CORES.items():
+        tiles = batch // 128
+        blocks = min(tiles, 132)
+        predicted = model.tensor_cores(-(-tiles // blocks), blocks, 14_608, 7904, 11)
+        assert predicted == pytest.approx(measured, rel=0.05), batch
+
+
 @pytest.mark.ci
 def test_the_predictions_in_the_documentation_are_those_of_what_is_launched_today(load):
     model, by, workloads = load("_gpu_model"), load("_contestants"), load("_workloads")
     lines = (FOLDER / "results" / "gpu_predicted.jsonl").read_text(encoding="utf-8").splitlines()
-    written = {row["network"]: row["step_us"] for row in map(json.loads, lines)}
+    rows = {row["network"]: row for row in map(json.loads, lines)}
+    written, halves = ({name: row[key] for name, row in rows.items()} for key in ("step_us", "float16_us"))
     assert list(written) == [work.name for work in workloads.GPU_NETWORKS]
     for name in ("UV 12-64x4-3 Adam, 65536", "64 wide Adam, 8192", "CNN 1-8-16 28x28, 64"):
         (work,) = (work for work in workloads.GPU_NETWORKS if work.name == name)
         seconds = sum(one.seconds() for one in model.works(by.build(work, "numpy")._problem))
         assert written[name] == pytest.approx(1e6 * seconds, abs=0.1), f"{name}: run python benchmarks/_gpu_model.py"
+        seconds = sum(one.seconds() for one in model.works(by.build(work, "numpy", dtype="float16")._problem))
+        assert halves[name] == pytest.approx(1e6 * seconds, abs=0.1), f"{name}: run python benchmarks/_gpu_model.py"
 
 
 def test_the_times_of_kernels_are_read_from_what_nsight_compute_prints(load):

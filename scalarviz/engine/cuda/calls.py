@@ -6,7 +6,7 @@ The tile of an instruction depends only on its sizes (see ``kernels/tiles``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,14 +26,30 @@ class Tile:
     down: int  # threads of a block, with `across`
     across: int
     depth: int  # terms in shared memory at a time
+    halves: bool = False  # whether its numbers are halves, which tensor cores multiply
 
     def __str__(self) -> str:
-        return f"{self.rows}x{self.columns}x{self.down}x{self.across}x{self.depth}"
+        return f"{self.rows}x{self.columns}x{self.down}x{self.across}x{self.depth}{'h' if self.halves else ''}"
 
     @classmethod
     def parse(cls, text: str) -> Tile:
         """Return the tile with the name `text`."""
-        return cls(*map(int, text.split("x")))
+        rows, columns, down, across, depth = map(int, text.removesuffix("h").split("x"))
+        return cls(rows, columns, down, across, depth, text.endswith("h"))
+
+    @property
+    def of_halves(self) -> Tile:
+        """The same tile for halves, if it has whole fragments."""
+        warps, fragments = self.down * self.across // 32, (self.high // 16) * (self.wide // 8)
+        whole = self.high % 16 == self.wide % 8 == self.depth % 16 == 0 and fragments % max(1, warps) == 0
+        return replace(self, halves=whole and warps > 0)
+
+    @property
+    def _fragments(self) -> tuple[int, int, int]:
+        """Fragments of a warp: how many down, how many across; and how many warps are side by side."""
+        warps, down, across = self.down * self.across // 32, self.high // 16, self.wide // 8
+        beside = min(warps, across)
+        return down * beside // warps, across // beside, beside
 
     @property
     def high(self) -> int:
@@ -69,13 +85,20 @@ class Tile:
             "DEPTH": self.depth, "HIGH": self.high, "WIDE": self.wide, "THREADS": threads, "PITCH": pitch,
             "COLUMNS": self.columns, "LEFT_SIZE": self.high * pitch,
             "QUADS": 4 * self.rows, "SUMS": self.rows * self.columns, "SPAN": self._span,
+            **self._constants_of_halves(),
         }  # fmt: skip
+
+    def _constants_of_halves(self) -> dict[str, int]:
+        if not self.halves:
+            return {}
+        downward, sideways, beside = self._fragments
+        return {"DOWNWARD": downward, "SIDEWAYS": sideways, "TURNS": beside, "PAIRS": 2 * sideways}
 
     def shared(self, which: str, itemsize: int) -> int:
         """Return bytes of shared memory that a block of that kernel needs."""
         pitch = self.depth + 4
         right = self.wide * (pitch if which == "tile_weights" else self.depth)
-        return (self.high * pitch + right) * itemsize
+        return max(self.high * pitch + right, self.high * self.wide if self.halves else 0) * itemsize
 
     def padded(self, rows: int, columns: int) -> int:
         """Return the number of computed results for the wanted ones: it includes the edges of tiles."""

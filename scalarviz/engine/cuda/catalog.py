@@ -74,6 +74,8 @@ def _of_tile(name: str, which: str, tile: Tile, chain: tuple[tuple[ops.Op, int],
     """A kernel of tiles; the chain is done behind a layer, or its derivatives in front of one (see ``tiled``)."""
     given, text = tile.constants(which), inspect.getsource(tiles) + inspect.getsource(jit) + str(tile)
     given |= {"KEPT": not chain or how == "kept", "JOINED": bool(chain), "DERIVED": bool(chain)}
+    if tile.halves:
+        given |= tiles.HALVES | {name: tensor.WORDS[name] for name in ("mma", "pack")}
     if chain:
         made, space = ("activation" if which == "tile_layer" else "derivative"), _words(dtype)
         source = activation_source(chain)

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from .kernel import Kernel
 
 SOURCES = (
-    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/tensor.py", "engine/cuda/kernel.py", "engine/cuda/catalog.py",
-    "engine/cuda/images.py", "rng.py",
+    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/tensor.py", "engine/cuda/kernel.py",
+    "engine/cuda/catalog.py", "engine/cuda/images.py", "rng.py",
 )  # fmt: skip
 SETTINGS = (
     "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO",

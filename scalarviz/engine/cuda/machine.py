@@ -358,11 +358,12 @@ class Machine:
     """A program in memory: `values` and `adjoints` have rows of `chunk` lanes; gradients of the `seeds` are given."""
 
     def __init__(
-        self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
-    ) -> None:
+        self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = (),
+        *, halves: bool = False,
+    ) -> None:  # fmt: skip
         self.program, self.device, self.dtype, self.chunk, self.shape = program, device, np.dtype(dtype), chunk, shape
         self.slices = min(chunk, max(shape.slices, min(2 * shape.slices, chunk // shape.slice_lanes)))
-        cut = None if shape.tiles is None else Cut(shape.tiles, chunk, self.dtype.itemsize, self.slices)
+        cut = None if shape.tiles is None else Cut(shape.tiles, chunk, self.dtype.itemsize, self.slices, halves)
         self.encoded = encoded = encode(program, seeds, shape.joined, cut)
         self._units = [(i, encoded.table(i.units)) for i in program.instructions if i.kind == "mask"]
         self.values = device.empty(max(1, program.n_rows * chunk), dtype)

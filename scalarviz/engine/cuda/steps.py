@@ -210,7 +210,8 @@ class Steps:
         program = self.problem.plan.body
         rows, item = 2 * program.n_rows, self.dtype.itemsize
         self.chunk = self.shape.chunk(rows, item, self.problem.batch, whole=program.couples)
-        body = Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
+        halves = self.shape.cores and self.device.blocks_together > 0 and halves_of(self.problem.plan) is not None
+        body = Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,), halves=halves)
         self.loss_slices = body.loss_slices
         return body
 

@@ -43,7 +43,9 @@ def _compiled() -> dict[str, Any]:
     def at(builder: Any, pointer: Any) -> Any:
         return builder.ptrtoint(builder.addrspacecast(pointer, ir.PointerType(word, 1)), ir.IntType(64))
 
-    def mma(typing: Any, a0: Any, a1: Any, a2: Any, a3: Any, b0: Any, b1: Any, c0: Any, c1: Any, c2: Any, c3: Any) -> Any:
+    def mma(
+        typing: Any, a0: Any, a1: Any, a2: Any, a3: Any, b0: Any, b1: Any, c0: Any, c1: Any, c2: Any, c3: Any
+    ) -> Any:
         def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             result = ir.LiteralStructType([number] * 4)
             constraints = ",".join(["=f"] * 4 + ["r"] * 6 + ["f"] * 4)
@@ -109,7 +111,8 @@ def _compiled() -> dict[str, Any]:
         return types.uint32(counter), code
 
     return {
-        "mma": intrinsic(mma), "fragments": intrinsic(fragments("")), "fragments_turned": intrinsic(fragments(".trans")),
+        "mma": intrinsic(mma), "fragments": intrinsic(fragments("")),
+        "fragments_turned": intrinsic(fragments(".trans")),
         "pack": intrinsic(pack), "low": intrinsic(part(0)), "high": intrinsic(part(16)), "copy16": intrinsic(copy16),
         "arrive": intrinsic(arrive), "arrived": intrinsic(arrived),
     }  # fmt: skip

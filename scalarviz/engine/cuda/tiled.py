@@ -161,6 +161,11 @@ class Cut(NamedTuple):
     lanes: int  # lanes of a chunk, also the stride of rows
     itemsize: int  # bytes of a number
     slices: int
+    halves: bool = False  # whether layers and convolutions have halves, which tensor cores multiply
+
+    def of(self, tile: Tile | None) -> Tile | None:
+        """Return a tile of these numbers."""
+        return tile.of_halves if tile is not None and self.halves else tile
 
 
 class _Group(NamedTuple):
@@ -232,7 +237,7 @@ class Tiled:
 
     def _tiles(self, index: int, i: Instruction) -> _Tiles:
         cut, (positions, n), outputs = self.cut, i.args.shape, _outputs(i)
-        layer = cut.tiling.of_lanes(outputs, cut.lanes * positions, cut.itemsize)
+        layer = cut.of(cut.tiling.of_lanes(outputs, cut.lanes * positions, cut.itemsize))
         groups: list[_Group] = []
         back, weights = None, False
         if self.seeds and self.program.needs_gradient[i.dst]:
@@ -240,7 +245,7 @@ class Tiled:
             groups = _groups(i.args, self.program.needs_gradient)
             if groups:
                 rows = -(-sum(len(group.rows) for group in groups) // len(groups))
-                back = cut.tiling.of_lanes(rows, cut.lanes * len(groups), cut.itemsize)
+                back = cut.of(cut.tiling.of_lanes(rows, cut.lanes * len(groups), cut.itemsize))
         return _Tiles(
             layer, back, weights, groups, self.joins.behind.get(index) if layer is not None else None,
             self.joins.before.get(index) if back is not None else None,
@@ -372,7 +377,8 @@ class Tiled:
             blocks.setdefault((number, tile), []).extend(_blocks(tile, i, args, adds, slices))
         for number, tile in sorted(blocks, key=lambda key: key[0]):
             mine_ = blocks[number, tile]
-            self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_)))
+            own = tile.of_halves if self.cut.halves else tile
+            self.found.sums.append(Sum(own, self.found.table(mine_), len(mine_)))
         paired[self.found.scattered()] = True
         self.found.slices[~paired & (launch < 0)] = -1
         return np.flatnonzero(paired)

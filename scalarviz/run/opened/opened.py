@@ -294,7 +294,8 @@ class Opened:
         found = {track.index: float(after[track.index]) for track in tracks if not self.skipped}
         first = loss_scale_of(taken.network.tape)  # the run may have another network now
         if taken.loss_scale is not None and first is not None:
-            numbers = taken.loss_scale.after(after[first : first + taken.loss_scale.buffer.size], int(not self.skipped), skipped=self.skipped)
+            three = after[first : first + taken.loss_scale.buffer.size]
+            numbers = taken.loss_scale.after(three, int(not self.skipped), skipped=self.skipped)
             found.update(enumerate(map(float, numbers), first))
         return found
 

@@ -436,7 +436,9 @@ class Emitter:
         if op[1:] != ("sync", "aligned", "m16n8k16", "row", "col", "f32", "f16", "f16", "f32"):
             raise self.fail(f"instruction {'.'.join(op)}")
         results, *given = (split(part.strip("{}")) for part in a)
-        words = [self.read(name, kind) for names, kind in zip(given, ("u32", "u32", "f32"), strict=True) for name in names]
+        words = [
+            self.read(name, kind) for names, kind in zip(given, ("u32", "u32", "f32"), strict=True) for name in names
+        ]
         self.lines.append(f"t = x.matrix_product(T, {', '.join(words)})")
         for k, name in enumerate(results):
             self.write(name, "f32", f"t[{k}]")

@@ -221,7 +221,11 @@ class Access:
         """The order in which threads are whole warps."""
         order = np.argsort(threads)
         lanes = threads[order]
-        if lanes.size % 32 or (lanes.reshape(-1, 32) != lanes[::32, None] + np.arange(32)).any() or (lanes[::32] % 32).any():
+        if (
+            lanes.size % 32
+            or (lanes.reshape(-1, 32) != lanes[::32, None] + np.arange(32)).any()
+            or (lanes[::32] % 32).any()
+        ):
             raise Fault("not all threads of a warp are here", linear=int(lanes[0]))
         return order
 
@@ -245,7 +249,9 @@ class Access:
                 writer, written, _, _ = shadow.cells
                 fresh = (writer > 0) & (written >= self.epochs[mine]) & (writer != thread + 1)
                 if (fresh & ((writer - 1) // self.block == mine)).any():
-                    raise Race("race: a block comes to the grid's barrier, some of its threads still write", base, thread)
+                    raise Race(
+                        "race: a block comes to the grid's barrier, some of its threads still write", base, thread
+                    )
 
     def arrived(self, threads, address):
         return self.memory.view(int(address.max()), 1, np.uint32).copy()

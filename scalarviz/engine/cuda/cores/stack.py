@@ -70,7 +70,9 @@ class Dense:
     def across(self, columns: int) -> int:
         """Return the blocks of eight columns that a warp computes together: as many as leave work for all warps."""
         rows = self.samples // 16
-        return next((found for found in (8, 4) if columns % (8 * found) == 0 and columns // (8 * found) * rows >= WARPS), 2)
+        return next(
+            (found for found in (8, 4) if columns % (8 * found) == 0 and columns // (8 * found) * rows >= WARPS), 2
+        )
 
     @property
     def by_result(self) -> bool:
@@ -160,7 +162,15 @@ def stack_of(problem: Problem) -> Stack | None:
     """Return how tensor cores train a problem; None if they cannot."""
     plan, limits = problem.plan, problem.limits
     body = plan.body
-    if problem.store.value.itemsize != 4 or limits.between or body.has_masks or body.couples or body.tracks or body.outputs.size or body.taps:
+    if (
+        problem.store.value.itemsize != 4
+        or limits.between
+        or body.has_masks
+        or body.couples
+        or body.tracks
+        or body.outputs.size
+        or body.taps
+    ):
         return None
     found = halves_of(plan)
     read = None if found is None else _Reading(body, found.parameter, found.scale).run()
@@ -196,7 +206,10 @@ class _Reading:
 
     def run(self) -> tuple[list[_Read], NDArray[np.int64], float, int] | None:
         instructions = self.program.instructions
-        if len(instructions) < 4 or [(i.kind, i.op) for i in instructions[-2:]] != [("squares", ""), ("op", "scale_gradient")]:
+        if len(instructions) < 4 or [(i.kind, i.op) for i in instructions[-2:]] != [
+            ("squares", ""),
+            ("op", "scale_gradient"),
+        ]:
             return None
         first, squares, scaled = instructions[0], instructions[-2], instructions[-1]
         is_scale = first.kind == "param" and first.count == 1 and int(first.weights[0]) == self.scale

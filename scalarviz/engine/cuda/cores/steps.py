@@ -27,7 +27,7 @@ class CoreSteps(Steps):
         self.stops = True
         made, n = self.body, problem.plan.n_parameters
         self.kernel = written("cores", source_of(stack, self.joined), self.dtype.name)
-        self.halves = made.constant(np.zeros(stack.halves, np.uint16))
+        self.image = made.constant(np.zeros(stack.halves, np.uint16))
         self.places, self.columns = made.constant(stack.places), made.constant(stack.columns)
         self.others = made.constant(np.array([layer.numbers for layer in stack.layers], self.dtype).ravel())
         self.parts = device.empty(stack.working * stack.halves, self.dtype)
@@ -49,10 +49,10 @@ class CoreSteps(Steps):
         problem, state, feed, stack = self.problem, self.state, self.samples.feed, self.stack
         assert feed is not None
         given = (
-            state.memory, state.size, state.n, state.trained, self.halves, self.places, self.parts, self.former, self.losses,
-            self.flags, self.clock, self.count, self.stopped, self.counter, int(updates), self.table,
-            self.width, self.updates.numbers, self.columns, self.others, feed.data, feed.offsets, feed.mode, problem.batch,
-            problem.data.shape[1], *rng.split(problem.seed), *problem.order_shape, self.scales,
+            state.memory, state.size, state.n, state.trained, self.image, self.places, self.parts, self.former,
+            self.losses, self.flags, self.clock, self.count, self.stopped, self.counter, int(updates), self.table,
+            self.width, self.updates.numbers, self.columns, self.others, feed.data, feed.offsets, feed.mode,
+            problem.batch, problem.data.shape[1], *rng.split(problem.seed), *problem.order_shape, self.scales,
         )  # fmt: skip
         return [Launch(self.kernel, (stack.blocks, 1), (THREADS, 1), given, stack.shared, together=True)]
 

@@ -66,7 +66,8 @@ def _backward(name: str, act: str, across: int) -> str:
     fours = _fours(across)
     lines = [
         "@device",
-        f"def {name}(sums_at, sum_bytes, weights_at, row_bytes, depth, columns, before_at, before_bytes, inputs, others, number, rows_at):",
+        f"def {name}(sums_at, sum_bytes, weights_at, row_bytes, depth, columns, before_at, before_bytes, inputs, "
+        "others, number, rows_at):",
         "    first, second = others[number], others[number + 1]",
         _LANES.format(wide=8 * across),
         "        a_at = sums_at + (row + (lane & 15)) * sum_bytes + (lane >> 4) * 16",
@@ -76,8 +77,8 @@ def _backward(name: str, act: str, across: int) -> str:
         "            a0, a1, a2, a3 = fragments(a_at + 32 * k)",
         *_products(across, "fragments_turned(b_at + 16 * k * row_bytes + {0})", 32),
         *(
-            f"        slope_{act}({four}, row + g, column + {8 * j} + t, before_at, before_bytes, inputs, first, second, "
-            "rows_at, row_bytes)"
+            f"        slope_{act}({four}, row + g, column + {8 * j} + t, before_at, before_bytes, inputs, first, "
+            "second, rows_at, row_bytes)"
             for j, four in enumerate(fours)
         ),
     ]  # fmt: skip
@@ -85,7 +86,7 @@ def _backward(name: str, act: str, across: int) -> str:
 
 
 def _weights(across: int) -> str:
-    """To the sums of a rectangle of 16 outputs by `across` times eight inputs, those of a tile; behind them of biases."""
+    """To the sums of 16 outputs by `across` times eight inputs, those of a tile; behind them those of biases."""
     fours = _fours(across + 1)
     lines = [
         "@device",
@@ -106,7 +107,7 @@ def _weights(across: int) -> str:
 
 
 def _keep(across: int) -> str:
-    """The sums of a rectangle of weights, and of its biases, among the parts of a block, in the places of the halves."""
+    """The sums of a rectangle of weights, and of its biases, among a block's parts, in the places of the halves."""
     lines = [
         "@device",
         f"def keep_{across}(parts, base, sums, item, columns, width, weights_at, biases_at):",
@@ -260,8 +261,8 @@ def cores(
                     for k in range(STATES):
                         former[k * n + p] = state[2 * size + k * n + p]
                     update(
-                        p, n, (step - begun) * width, state, state, n, size, places, 1, trained, rates, width, constants,
-                        clock,
+                        p, n, (step - begun) * width, state, state, n, size, places, 1, trained, rates, width,
+                        constants, clock,
                     )
                     if place >= 0:
                         halves[place] = half_of(state[p])
@@ -317,7 +318,7 @@ def source_of(stack: Stack, update: str) -> str:
         tile=indent("\n".join(tile), " " * 12), keep=indent("\n".join(keep if each else []), " " * 12),
         loads=indent("\n".join(f"g{k} = parts[(begin + {k} * GROUPS) * WIDTH + place]" for k in range(8)), " " * 20),
         sums=indent("\n".join(f"gradient += g{k}" for k in range(8)), " " * 20),
-        clear="" if constants["ADDS"] is False else _CLEAR,
+        clear=_CLEAR if constants["ADDS"] else "",
     )  # fmt: skip
     return "\n".join([
         *(f"{name} = {value!r}" for name, value in constants.items()),
@@ -346,7 +347,10 @@ def _act(layer: Dense, functions: dict[str, str], last: bool) -> str:
     values, slopes = list(names), ["low(u)", "high(u)", "low(v)", "high(v)"]
     if layer.op:
         links = ((ops.get(layer.op), layer.operand),)
-        for name, made in (("activation", activation_source(links)), ("derivative", derivative_source(links, by_result))):
+        for name, made in (
+            ("activation", activation_source(links)),
+            ("derivative", derivative_source(links, by_result)),
+        ):
             functions[f"{name}_{kind}"] = "@device\n" + made.replace(f"def {name}(", f"def {name}_{kind}(")
         values = [f"activation_{kind}({name}, first, second)" for name in names]
         results = names if by_result else values
@@ -355,7 +359,13 @@ def _act(layer: Dense, functions: dict[str, str], last: bool) -> str:
             for up, result, name in zip(slopes, results, names, strict=True)
         ]
     head = "row, column, sums_at, sum_bytes, outputs, first, second"
-    given = {"head": head, "kind": kind, "values": ", ".join(values), "slopes": ", ".join(slopes), "pairs": _pairs(values)}
+    given = {
+        "head": head,
+        "kind": kind,
+        "values": ", ".join(values),
+        "slopes": ", ".join(slopes),
+        "pairs": _pairs(values),
+    }
     given |= {"from": "rows_at + row * row_bytes" if by_result else "sums_at + row * sum_bytes"}
     given |= {"bytes": "row_bytes" if by_result else "sum_bytes", "keep": "" if by_result else _KEEP_SUMS}
     functions[f"slope_{kind}"] = _SLOPE.format(**given)
@@ -460,7 +470,7 @@ def _calls(stack: Stack, functions: dict[str, str]) -> tuple[list[str], list[str
     return forward, backward
 
 
-def _number(given: int | str) -> str:
+def _number(given: object) -> str:
     return given if isinstance(given, str) else f"N{given}"
 
 

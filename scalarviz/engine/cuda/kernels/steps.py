@@ -115,8 +115,15 @@ def half_gradients(
         for p in range(cuda.blockIdx.x * TREE + cuda.threadIdx.x, n, cuda.gridDim.x * TREE):
             total = real(0)
             if halves[p] >= 0:
-                for q in range(slices[halves[p]]):
-                    total += parts[q * size + halves[p]]
+                q, place, count = np.int64(0), np.int64(halves[p]), slices[halves[p]]
+                while q + 4 <= count:  # four loads at a time
+                    a, b = parts[q * size + place], parts[(q + 1) * size + place]
+                    c, d = parts[(q + 2) * size + place], parts[(q + 3) * size + place]
+                    total = (((total + a) + b) + c) + d
+                    q += 4
+                while q < count:
+                    total += parts[q * size + place]
+                    q += 1
                 total = half(total) * inverse
             state[size + p] = total
             if trained[p] != 0 and not abs(total) < infinity:

@@ -15,12 +15,19 @@ and what stands between the last lane and the end of its four is read and writte
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ..jit import Int, Real, Reals, Words, cuda, load4, real, shared, store4
 
 ROWS = GROUPS = DOWN = ACROSS = DEPTH = 0
 HIGH = WIDE = THREADS = PITCH = COLUMNS = 0
-LEFT_SIZE = QUADS = SUMS = 0
+LEFT_SIZE = QUADS = SUMS = PAIRS = 0
+mma: Any = None
+pack: Any = None
 SPAN = 8
+DOWNWARD = SIDEWAYS = TURNS = 0
 JOINED = KEPT = DERIVED = False
 
 
@@ -32,6 +39,77 @@ def activation(a: Real, first: Real, second: Real) -> Real:
 def derivative(_up: Real, y: Real, a: Real, first: Real, second: Real) -> Real:
     """What the operation in front of a layer hands on; ``catalog`` puts one of the ops table here."""
     return _up
+
+
+def spread(sums: Reals, fours: bool) -> None:
+    """Begin with sums of a thread's own rows and columns; those of tensor cores are spread otherwise."""
+
+
+def gather(sums: Reals) -> None:
+    """Let `four_of` and `one_of` find the sums of a thread's own rows and columns."""
+
+
+def four_of(sums: Reals, r: Int, h: Int) -> Any:
+    """A thread's four sums of row r and group h."""
+    s = r * COLUMNS + 4 * h
+    return sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
+
+
+def one_of(sums: Reals, r: Int, c: Int) -> Real:
+    """A thread's sum of row r and column c."""
+    return sums[r * COLUMNS + c]
+
+
+def column_of(c: Int, fours: bool) -> Int:
+    """The column of a thread's c-th sum."""
+    if fours:
+        return 4 * cuda.threadIdx.x + 4 * ACROSS * (c // 4) + c % 4
+    return cuda.threadIdx.x + ACROSS * c
+
+
+def spread_halves(sums: Reals, fours: bool) -> None:
+    """Through shared memory, to the fragments of a warp: DOWNWARD of 16 rows by SIDEWAYS of eight columns."""
+    tile = shared(real, 0)
+    row, column, g, t = corner()
+    for r in range(ROWS):
+        for c in range(COLUMNS):
+            tile[(cuda.threadIdx.y + DOWN * r) * WIDE + column_of(c, fours)] = sums[r * COLUMNS + c]
+    cuda.syncthreads()
+    for m in range(DOWNWARD):
+        for n in range(SIDEWAYS):
+            for q in range(4):
+                place = (row + 16 * m + g + 8 * (q // 2)) * WIDE + column + 8 * n + t + q % 2
+                sums[4 * (m * SIDEWAYS + n) + q] = tile[place]
+    cuda.syncthreads()
+
+
+def gather_halves(sums: Reals) -> None:
+    """The way back, to shared memory."""
+    tile = shared(real, 0)
+    row, column, g, t = corner()
+    for m in range(DOWNWARD):
+        for n in range(SIDEWAYS):
+            for q in range(4):
+                place = (row + 16 * m + g + 8 * (q // 2)) * WIDE + column + 8 * n + t + q % 2
+                tile[place] = sums[4 * (m * SIDEWAYS + n) + q]
+    cuda.syncthreads()
+
+
+def four_of_halves(sums: Reals, r: Int, h: Int) -> Any:
+    """The same, from there."""
+    return load4(shared(real, 0), (cuda.threadIdx.y + DOWN * r) * WIDE + 4 * (cuda.threadIdx.x + ACROSS * h))
+
+
+def one_of_halves(sums: Reals, r: Int, c: Int) -> Real:
+    """The same, from there."""
+    return shared(real, 0)[(cuda.threadIdx.y + DOWN * r) * WIDE + cuda.threadIdx.x + ACROSS * c]
+
+
+def corner() -> Any:
+    """First row and column of a warp, and the row and column of a lane within a fragment."""
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    lane, warp = me & 31, me >> 5
+    return warp // TURNS * 16 * DOWNWARD, warp % TURNS * 8 * SIDEWAYS, lane >> 2, 2 * (lane & 3)
 
 
 def load_lanes(
@@ -104,6 +182,30 @@ def multiply(left: Reals, right: Reals, sums: Reals, quads: Int) -> None:
         column += 4 * WIDE
 
 
+def multiply_halves(left: Reals, right: Reals, sums: Reals, quads: Int) -> None:
+    """The same on tensor cores: numbers that halves hold, sixteen terms at a time."""
+    b = cuda.local.array(PAIRS, np.uint32)
+    row, column, g, t = corner()
+    for k in range(0, (4 * quads + 15) // 16 * 16, 16):
+        for n in range(SIDEWAYS):
+            at = (k + t) * WIDE + column + 8 * n + g
+            b[2 * n] = pack(right[at], right[at + WIDE])
+            b[2 * n + 1] = pack(right[at + 8 * WIDE], right[at + 9 * WIDE])
+        for m in range(DOWNWARD):
+            add_products(left, (row + 16 * m + g) * PITCH + k + t, b, sums, m)
+
+
+def add_products(left: Reals, at: Int, b: Words, sums: Reals, m: Int) -> None:
+    """A fragment of 16 rows times those of SIDEWAYS columns."""
+    a0, a1 = pack(left[at], left[at + 1]), pack(left[at + 8 * PITCH], left[at + 8 * PITCH + 1])
+    a2, a3 = pack(left[at + 8], left[at + 9]), pack(left[at + 8 * PITCH + 8], left[at + 8 * PITCH + 9])
+    for n in range(SIDEWAYS):
+        s = 4 * (m * SIDEWAYS + n)
+        sums[s], sums[s + 1], sums[s + 2], sums[s + 3] = mma(
+            a0, a1, a2, a3, b[2 * n], b[2 * n + 1], sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
+        )
+
+
 def tile_layer(
     values: Reals, theta: Reals, pool: Words, table: Int, row: Int, n: Int, positions: Int, weight: Int, bias: Int,
     dst: Int, outputs: Int, out: Int, one: Real, two: Real, stride: Int, lanes: Int,
@@ -125,6 +227,7 @@ def tile_layer(
             start = theta[bias + j]
         for c in range(COLUMNS):
             sums[r * COLUMNS + c] = start
+    spread(sums, True)
     for k in range(0, n, DEPTH):
         load_weights(left, theta, weight + top * n + k, n, outputs - top, n - k)
         place = table
@@ -134,13 +237,13 @@ def tile_layer(
         cuda.syncthreads()
         multiply(left, right, sums, (min(n - k, DEPTH) + 3) // 4)
         cuda.syncthreads()
+    gather(sums)
     for r in range(ROWS):
         j = top + down + DOWN * r
         for h in range(GROUPS):
             at = lane + across + 4 * ACROSS * h
             if j < outputs and at < lanes:
-                s = r * COLUMNS + 4 * h
-                a, b, c, d = sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
+                a, b, c, d = four_of(sums, r, h)
                 to = (j * positions + p) * stride + at
                 if KEPT:
                     store4(values, dst * stride + to, a, b, c, d)
@@ -208,17 +311,15 @@ def tile_back(
             cuda.syncthreads()
             multiply(left, right, sums, (min(outputs - k, DEPTH) + 3) // 4)
             cuda.syncthreads()
+    gather(sums)
     for r in range(ROWS):
         t = cuda.threadIdx.y + DOWN * r
         if t < count:
             for h in range(GROUPS):
                 to = lane + 4 * (cuda.threadIdx.x + ACROSS * h)
                 if to < lanes:
-                    s = r * COLUMNS + 4 * h
-                    hand_on(
-                        adjoints, values, pool, targets + t, count, one, two, stride, to,
-                        sums[s], sums[s + 1], sums[s + 2], sums[s + 3],
-                    )  # fmt: skip
+                    a, b, c, d = four_of(sums, r, h)
+                    hand_on(adjoints, values, pool, targets + t, count, one, two, stride, to, a, b, c, d)
 
 
 def hand_on(
@@ -240,9 +341,28 @@ def hand_on(
 
 
 DEVICE = (
-    "activation", "derivative", "load_lanes", "load_weights", "load_columns", "multiply", "hand_on", "load_terms",
+    "spread",
+    "gather",
+    "four_of",
+    "one_of",
+    "column_of",
+    "corner",
+    "activation",
+    "derivative",
+    "load_lanes",
+    "load_weights",
+    "load_columns",
+    "multiply",
+    "hand_on",
+    "load_terms",
     "correlate",
-)  # fmt: skip
+    "add_products",
+)
+HALVES = {
+    "multiply": multiply_halves, "spread": spread_halves, "gather": gather_halves, "four_of": four_of_halves,
+    "one_of": one_of_halves,
+}  # fmt: skip
+"""What tensor cores do instead, of numbers that halves hold."""  # fmt: skip
 
 
 def load_terms(
@@ -293,6 +413,21 @@ def correlate(left: Reals, right: Reals, sums: Reals) -> None:
         column += 4
 
 
+def correlate_halves(left: Reals, right: Reals, sums: Reals) -> None:
+    """The same on tensor cores."""
+    b = cuda.local.array(PAIRS, np.uint32)
+    row, column, g, t = corner()
+    for k in range(0, DEPTH, 16):
+        for n in range(SIDEWAYS):
+            at = (column + 8 * n + g) * PITCH + k + t
+            b[2 * n], b[2 * n + 1] = pack(right[at], right[at + 1]), pack(right[at + 8], right[at + 9])
+        for m in range(DOWNWARD):
+            add_products(left, (row + 16 * m + g) * PITCH + k + t, b, sums, m)
+
+
+HALVES["correlate"] = correlate_halves
+
+
 def tile_weights(
     parts: Reals, adjoints: Reals, values: Reals, pool: Words, at: Int, total: Int, fresh: Int, stride: Int,
     lanes: Int,
@@ -326,6 +461,7 @@ def tile_weights(
             if adding and j < outputs and k < n:
                 number = parts[to + weight + j * n + k]
             sums[r * COLUMNS + c] = number
+    spread(sums, False)
     while unit < end:
         place = table
         if table >= 0:
@@ -343,10 +479,11 @@ def tile_weights(
         group += 1
         if group == groups:
             p, group = p + 1, 0
+    gather(sums)
     if has_bias:
         parts[to + bias + top + me] = summed
     for r in range(ROWS):
         for c in range(COLUMNS):
             j, k = top + down + DOWN * r, start + across + ACROSS * c
             if j < outputs and k < n:
-                parts[to + weight + j * n + k] = sums[r * COLUMNS + c]
+                parts[to + weight + j * n + k] = one_of(sums, r, c)
