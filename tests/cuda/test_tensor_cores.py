@@ -168,7 +168,7 @@ BOTH = {"tile_layer", "tile_back"}
 
 @pytest.mark.parametrize(
     ("make", "inputs", "blocks", "kernels"),
-    [(wide, 20, 1, BOTH), (wide, 20, 128, set()), (pictures, 64, 1, {"tile_layer"})],
+    [(wide, 20, 1, BOTH), (wide, 20, 128, set()), (pictures, 64, 1, {"tile_back"})],
 )
 def test_tiles_of_halves_train_as_numpy(make, inputs, blocks, kernels, fake_driver, monkeypatch):
     """However large the tiles: few `blocks` make them large."""

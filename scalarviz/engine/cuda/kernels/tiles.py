@@ -341,23 +341,10 @@ def hand_on(
 
 
 DEVICE = (
-    "spread",
-    "gather",
-    "four_of",
-    "one_of",
-    "column_of",
-    "corner",
-    "activation",
-    "derivative",
-    "load_lanes",
-    "load_weights",
-    "load_columns",
-    "multiply",
-    "hand_on",
-    "load_terms",
-    "correlate",
-    "add_products",
-)
+    "spread", "gather", "four_of", "one_of", "column_of", "corner", "activation", "derivative", "load_lanes",
+    "load_weights", "load_columns", "multiply", "hand_on", "load_terms", "correlate", "add_products", "spread_halves",
+    "gather_halves", "four_of_halves", "one_of_halves", "multiply_halves", "correlate_halves",
+)  # fmt: skip
 HALVES = {
     "multiply": multiply_halves, "spread": spread_halves, "gather": gather_halves, "four_of": four_of_halves,
     "one_of": one_of_halves,
