@@ -36,6 +36,10 @@ TARGETS = {
     "CNN 3-32-64 32x32, 64": 800e-6,
 }  # fmt: skip
 """Seconds a step on an H200 that were asked for."""
+HALF_TARGETS = {"UV 12-64x4-3 Adam, 1024": 25e-6, "UV 12-64x4-3 Adam, 65536": 60e-6}
+"""The same in float16."""
+EASY = 2e10
+"""Operations of a step that NumPy does in a second or less: those losses are compared."""
 SLOW = 5e-3
 """Where only some forms are measured, a numba step that takes longer is not: numba says what the loss has to be."""
 GRAPH = "PyTorch graph"
@@ -101,13 +105,28 @@ def halves(setting: Setting) -> None:
             setting.row(f"{work.name}, float16", remark="not measured: no time was left")
             continue
         runs = {dtype: by.build(work, "cuda", dtype=dtype) for dtype in ("float32", "float16")}
+        if floating(runs["float16"]._problem) <= EASY:
+            _compare_halves(setting, work)
         found = setting.in_turns({dtype: by.steps_of(run) for dtype, run in runs.items()}, rounds=5)
         for dtype, timing in found.items():
-            setting.timed(f"{work.name}, {dtype}: cuda", timing)
+            foreseen = sum(one.seconds() for one in works(by.build(work, "numpy", dtype=dtype)._problem))
+            asked = HALF_TARGETS.get(work.name) if dtype == "float16" else None
+            setting.timed(f"{work.name}, {dtype}: cuda", timing, predicted=foreseen, target=asked)
         ratio = found["float16"].median / found["float32"].median
         setting.row(f"{work.name}: float16 / float32", ratio, target=1.0, ok=None if setting.tiny else ratio <= 1)
         for run in runs.values():
             run.close()
+
+
+def _compare_halves(setting: Setting, work: Workload) -> None:
+    """The losses of a few steps in float16, beside NumPy's."""
+    losses = []
+    for engine in ("numpy", "cuda"):
+        with by.build(work, engine, dtype="float16") as run:
+            run.step(CHECKED // 2)
+            losses.append(run.loss)
+    error = abs(losses[1] - losses[0]) / abs(losses[0])
+    setting.check(f"{work.name}, float16: loss beside NumPy's", error, 1e-2)
 
 
 ALONE = """

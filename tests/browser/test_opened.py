@@ -92,7 +92,7 @@ LIST = """([at, shape]) => { player.quantity = walk.quantityAt(at);
     return player.frame.list; }"""
 
 
-@pytest.mark.parametrize("name", ["layer", "hidden", "maps", "xor"])
+@pytest.mark.parametrize("name", ["layer", pytest.param("hidden", marks=pytest.mark.hunt), "maps", "xor"])
 def test_a_pages_list_filled_in_is_the_windows_own_at_every_micro_step(name, recordings, paged):
     """One half in the lying shape and dark colours, the other half in the standing one; of the batch crosswise."""
     made = paged(name)

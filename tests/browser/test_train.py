@@ -431,7 +431,7 @@ def two_layers(**how):
     return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, **how)
 
 
-@pytest.mark.parametrize(("frame", "alone"), [(99, False), (3, False), (99, True)])
+@pytest.mark.parametrize(("frame", "alone"), [pytest.param(99, False, marks=pytest.mark.hunt), (3, False), (99, True)])
 def test_a_schedule_goes_on(frame, alone, browse, tmp_path):
     """From the last frame and from an earlier one, of a run alone too: the coming rates are those of its schedule."""
     run = two_layers()

@@ -233,7 +233,7 @@ def test_it_closes_like_any_other_and_nothing_is_changed(browse, tmp_path):
 HERE = "[scalarviz.at, scalarviz.walk?.told.alone ?? null, scalarviz.run.steps[scalarviz.frame], location.hash]"
 
 
-@pytest.mark.parametrize("name", ["rgb", "xor", "uinn"])
+@pytest.mark.parametrize("name", ["xor", *(pytest.param(name, marks=pytest.mark.hunt) for name in ("rgb", "uinn"))])
 def test_the_address_names_the_micro_step_of_recorded_and_computed_steps(name, browse, tmp_path):
     file = written(scene(name), tmp_path, steps_inside=[6])
     page = opened(browse(reduced_motion="reduce"), file, "#frame=1")
