@@ -149,6 +149,20 @@ def test_a_gpu_with_few_multiprocessors_takes_another_way(install_fake_driver, m
     assert steps_of(run) != "CoreSteps"
 
 
+class Long(optim.Optimizer):
+    """An update of more rows than stay in registers."""
+
+    def update(self, w, g, state, lr, t):
+        for k in range(200):
+            g = (g * (1.0 + 0.001 * k)).tanh()
+        return w - lr * g, {}
+
+
+def test_an_update_that_no_kernel_takes_as_a_whole_takes_another_way(fake_driver):
+    rule = lambda net: Long(net.parameters(), lr=0.01)  # noqa: E731
+    agree(pair(small, 2, "BlockSteps", inputs=3, outputs=2, optimizer=rule, batch_size=25), 1e-3)
+
+
 # ---- wider layers, and convolutions: tensor cores multiply in the tiles
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -133,8 +134,8 @@ def test_the_checks_launch_every_kernel(load):
     networks = load("_gpu_networks")
     catalog = importlib.import_module("scalarviz.engine.cuda.catalog")
     launched = set()
-    for case in networks.checks():
-        problem = case.build("numpy", "float64")._problem
+    for case, dtype in product(networks.checks(), ("float64", "float16")):
+        problem = case.build("numpy", dtype)._problem
         for shape in networks.forms_of(problem).values():
             with networks.taken(shape):
                 launched |= {launch.kernel.name for launch in networks.launches(problem)}

@@ -22,10 +22,33 @@ from ...errors import DeviceMemoryError
 from ..arrays.trainer import Updater
 from ..outside import Outside
 from ..problem import Array, Midway, NextReadback, Problem, Rates, Readback, check_coupled, rates_of
-from .block.steps import make_steps
+from .block.program import form_of
+from .block.steps import BlockSteps, LonelySteps
+from .cores.stack import stack_of
+from .cores.steps import CoreSteps
 from .device import Buffer, Device, ListingDevice, Mark, Repeatable, SimulatedDevice, State
+from .halves import halves_of
 from .machine import Shape
+from .source import update_source
 from .steps import Steps
+
+
+def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> Steps:
+    """The launches of a problem's steps, in the form that its sizes ask for."""
+    joined = shape.joined and update_source(problem.update.body) != ""
+    stack = stack_of(problem) if shape.cores and joined else None
+    if stack is not None and stack.shared <= device.shared_bytes and stack.blocks <= device.blocks_together:
+        return CoreSteps(problem, device, state, shape, stack)
+    form = form_of(problem.plan, problem.batch, problem.store.value.itemsize, shape)
+    if form is None or form.shared > device.shared_bytes:
+        plain = Steps(problem, device, state, shape)
+        if form is not None:
+            plain.remark = f"each step needs many launches, because a block has only {device.shared_bytes >> 10} KB"
+        return plain
+    if form.alone and joined and not problem.limits.between and halves_of(problem.plan) is None:
+        return LonelySteps(problem, device, state, shape, form)
+    return BlockSteps(problem, device, state, shape, form)
+
 
 _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 

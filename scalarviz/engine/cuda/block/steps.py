@@ -16,15 +16,11 @@ from .... import rng
 from ....tape import Program
 from ...problem import Problem
 from ..catalog import written
-from ..cores.stack import stack_of
-from ..cores.steps import CoreSteps
 from ..device import Buffer, Device, Launch, Repeatable, State
-from ..halves import halves_of
 from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
-from ..source import update_source
 from ..steps import Steps
-from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Task, form_of, joined, kinds, numbered, plain_lines
+from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Task, joined, kinds, numbered, plain_lines
 from .text import of_layers, order_source, rows_source, update_function, walk_source
 
 HEAD = (
@@ -266,23 +262,6 @@ def _common(parts: Parts) -> list[str]:
 
 def _head(names: tuple[str, ...], table: str) -> str:
     return indent("\n".join(f"{name} = {table}[{k}]" for k, name in enumerate(names)), "    ")
-
-
-def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> Steps:
-    """The launches of a problem's steps, in the form that its sizes ask for."""
-    stack = stack_of(problem) if shape.cores else None
-    if stack is not None and stack.shared <= device.shared_bytes and stack.blocks <= device.blocks_together:
-        return CoreSteps(problem, device, state, shape, stack)
-    form = form_of(problem.plan, problem.batch, problem.store.value.itemsize, shape)
-    if form is None or form.shared > device.shared_bytes:
-        plain = Steps(problem, device, state, shape)
-        if form is not None:
-            plain.remark = f"each step needs many launches, because a block has only {device.shared_bytes >> 10} KB"
-        return plain
-    alone = form.alone and shape.joined and not problem.limits.between
-    if alone and update_source(problem.update.body) and halves_of(problem.plan) is None:
-        return LonelySteps(problem, device, state, shape, form)
-    return BlockSteps(problem, device, state, shape, form)
 
 
 class BlockSteps(Steps):
