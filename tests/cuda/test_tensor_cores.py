@@ -128,6 +128,14 @@ def test_the_scale_grows_after_as_many_good_steps(fake_driver, monkeypatch):
     assert scale_of(runs[1]) == [optimizer.FIRST_SCALE, 0, 2], "skipped twice, then doubled twice"
 
 
+def test_with_a_fixed_scale_calls_stay_long(fake_driver, monkeypatch):
+    from scalarviz.run.core import optimizer
+
+    monkeypatch.setattr(optimizer, "GOOD_STEPS", 4)
+    pair(small, 40, call_seconds=100.0, inputs=3, outputs=2, batch_size=None, loss_scale=256)
+    assert fake_driver.calls["cuLaunchCooperativeKernel"] <= 6
+
+
 def test_frozen_weights_stay_and_a_call_changes_no_bit(fake_driver):
     found = []
     for calls in ((6,), (1, 2, 3)):
@@ -147,6 +155,28 @@ def test_a_gpu_with_few_multiprocessors_takes_another_way(install_fake_driver, m
     monkeypatch.setattr(fake_driver_module, "MULTIPROCESSORS", 1)
     run = run_of(small, "cuda", inputs=3, outputs=2)
     assert steps_of(run) != "CoreSteps"
+
+
+def slopes():
+    """Two slopes; the derivative of the first is not told by the result."""
+    first, second = nn.Linear(3, 9, seed=1), nn.Linear(9, 12, seed=2)
+    return nn.Sequential(first, nn.LeakyReLU(-0.5), second, nn.LeakyReLU(0.01), nn.Linear(12, 2, seed=3))
+
+
+def test_each_layer_has_the_derivative_of_its_own_slope(fake_driver):
+    runs = pair(slopes, 1, inputs=3, outputs=2, batch_size=None)
+    assert scale_of(runs[0])[2] == 0
+    assert far(runs[1].frame().gradient, runs[0].frame().gradient) <= 2e-3
+
+
+def shared():
+    first, second = nn.Linear(3, 5, seed=1), nn.Linear(5, 5, seed=2)
+    second.bias = first.bias
+    return nn.Sequential(first, nn.Tanh(), second, nn.Tanh(), nn.Linear(5, 2, seed=3))
+
+
+def test_layers_that_share_parameters_take_another_way(fake_driver):
+    agree(pair(shared, 2, "BlockSteps", inputs=3, outputs=2, batch_size=25), 1e-3)
 
 
 class Long(optim.Optimizer):

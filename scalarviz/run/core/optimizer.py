@@ -7,6 +7,7 @@ contain them, and going back in time restores them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -61,7 +62,7 @@ class LossScale:
 
     def unchanged(self, problem: Problem) -> int:
         """Return how many steps in a row have the same scale, if none is skipped."""
-        return max(1, GOOD_STEPS - int(self.numbers(problem)[1]))
+        return sys.maxsize if self.fixed else max(1, GOOD_STEPS - int(self.numbers(problem)[1]))
 
     def overflows(self, problem: Problem) -> bool:
         """Return whether the last step is skipped: the optimiser must not use its gradient."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,7 +228,9 @@ class _Reading:
         inputs = [self.row_of_input.get(int(row), -1) for row in instructions[1].args.ravel()]
         if rows is None or not np.array_equal(squares.args[0], rows) or min(*targets, *inputs) < 0:
             return None
-        if len(np.unique([layer.weight for layer in layers])) < len(layers):
+        mine = [range(layer.weight, layer.weight + layer.inputs * layer.outputs) for layer in layers]
+        mine += [range(layer.bias, layer.bias + layer.outputs) for layer in layers if layer.bias >= 0]
+        if len({*chain.from_iterable(mine)}) < sum(map(len, mine)):  # layers share parameters
             return None
         return layers, np.array([*inputs, *targets]), float(squares.numbers[0]), self.scale
 
@@ -236,9 +239,9 @@ class _Reading:
         i = self.program.instructions[at]
         if i.kind != "layer" or at not in self.joins or (rows is not None and not np.array_equal(i.args.ravel(), rows)):
             return None
-        inputs, chain = i.args.shape[1], self.joins[at]
-        first, *others = chain.links
-        if chain.indices != tuple(range(at + 1, at + 1 + len(chain.links))) or max(inputs, i.count) > WIDEST:
+        inputs, behind = i.args.shape[1], self.joins[at]
+        first, *others = behind.links
+        if behind.indices != tuple(range(at + 1, at + 1 + len(behind.links))) or max(inputs, i.count) > WIDEST:
             return None
         if first.op != "float16" or (others and [len(others), others[-1].op] != [2, "float16"]):
             return None
@@ -247,9 +250,9 @@ class _Reading:
         if weight is None or bias is None:
             return None
         act = others[0] if others else Join(0, "", 0, (0.0, 0.0))
-        last = self.program.instructions[chain.indices[-1]]
-        layer = _Read(inputs, i.count, weight, bias, act.op, act.operand, chain.numbers)
-        return layer, len(chain.links), np.arange(last.dst, last.dst + last.count)
+        last = self.program.instructions[behind.indices[-1]]
+        layer = _Read(inputs, i.count, weight, bias, act.op, act.operand, behind.numbers)
+        return layer, len(behind.links), np.arange(last.dst, last.dst + last.count)
 
     def _run(self, first: int, count: int) -> int | None:
         """Return the first parameter of neighbours whose halves are `count` numbers of theta from `first` on."""

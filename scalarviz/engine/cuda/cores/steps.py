@@ -26,7 +26,7 @@ class CoreSteps(Steps):
         super().__init__(problem, device, state, shape)
         self.stops = True
         made, n = self.body, problem.plan.n_parameters
-        self.kernel = written("cores", source_of(stack, self.joined), self.dtype.name)
+        self.kernel = written("cores", source_of(stack, self.joined, len(problem.state)), self.dtype.name)
         self.image = made.constant(np.zeros(stack.halves, np.uint16))
         self.places, self.columns = made.constant(stack.places), made.constant(stack.columns)
         self.others = made.constant(np.array([layer.numbers for layer in stack.layers], self.dtype).ravel())

@@ -294,13 +294,13 @@ def cores(
 '''
 
 
-def source_of(stack: Stack, update: str) -> str:
-    """Return the text of a stack's kernel; `update` is the text of the optimiser's."""
+def source_of(stack: Stack, update: str, states: int) -> str:
+    """Return the text of a stack's kernel; `update` is the text of the optimiser's, which has so many states."""
     first, layers = stack.layers[0], stack.layers
     constants = {
         "THREADS": THREADS, "WARPS": WARPS, "BLOCKS": stack.blocks, "WORKING": stack.working, "TILES": stack.tiles,
         "SAMPLES": stack.samples, "ROWS": stack.samples // 16, "TOGETHER": stack.together,
-        "GROUPS": THREADS // stack.together, "STATES": _states(update), "SCALE": stack.scale, "FACTOR": stack.factor,
+        "GROUPS": THREADS // stack.together, "STATES": states, "SCALE": stack.scale, "FACTOR": stack.factor,
         "WIDTH": stack.halves, "SIXTEENS": stack.halves // 8, "INPUTS": first.inputs, "PAIRS": first.wide // 2,
         "ROWS_AT": first.rows_at, "ROW_BYTES": 2 * (first.wide + PADDING), "ORDER_AT": stack.order_at,
         "SUMS_AT": stack.sums_at, "ADDS": not stack.carried and stack.tiles > stack.working,
@@ -327,11 +327,6 @@ def source_of(stack: Stack, update: str) -> str:
     ])  # fmt: skip
 
 
-def _states(update: str) -> int:
-    """The states of the optimiser, from the place of the former value in its update."""
-    return int(update.partition("_state[2 * _size + ")[2].partition(" * _n + _p] = _weight")[0])
-
-
 def _sums(stack: Stack) -> list[tuple[str, int]]:
     """Names of the rectangles of gradients that a warp has, and the numbers of each in a thread."""
     return [
@@ -342,8 +337,9 @@ def _sums(stack: Stack) -> list[tuple[str, int]]:
 
 def _act(layer: Dense, functions: dict[str, str], last: bool) -> str:
     """Add the functions of an activation, of a layer that is the `last` or not; return the name of their kind."""
-    kind = ("last_" if last else "") + (f"{layer.op}{layer.operand}" if layer.op else "none")
     names, by_result = ("low(p)", "high(p)", "low(q)", "high(q)"), layer.by_result and not last
+    way = "last_" if last else "result_" if by_result else ""
+    kind = way + (f"{layer.op}{layer.operand}" if layer.op else "none")
     values, slopes = list(names), ["low(u)", "high(u)", "low(v)", "high(v)"]
     if layer.op:
         links = ((ops.get(layer.op), layer.operand),)
