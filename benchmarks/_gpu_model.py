@@ -20,6 +20,7 @@ from scalarviz.engine.cuda.calls import KERNELS, Tile
 from scalarviz.engine.cuda.cores.stack import Stack, stack_of
 from scalarviz.engine.cuda.device import Launch, ListingDevice
 from scalarviz.engine.cuda.images import entry
+from scalarviz.engine.cuda.kernels.steps import TOGETHER
 from scalarviz.engine.cuda.machine import Machine
 from scalarviz.engine.cuda.trainer import CudaTrainer
 from scalarviz.engine.problem import Problem
@@ -40,7 +41,7 @@ LEVELS = 0.7e-6
 """Seconds of a tree of 128 threads."""
 SECTOR = 32
 """Bytes that a number alone moves."""
-ROWS = {"backward": 2.2e-6, "largest_back": 2.2e-6}
+ROWS = {"backward": 2.2e-6, "largest_back": 2.2e-6, "largest_back_joined": 2.2e-6}
 FORWARD = 1.4e-6
 """Seconds of one filling of the GPU with threads of a number each, backward and forward."""
 LINE = 3.4e-6
@@ -136,7 +137,7 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
     given: dict[str, Any] = {}
     item, arguments = body.dtype.itemsize, launch.arguments
     if which == "loss_of_squares":
-        n, (high, wide), lanes = arguments[5], launch.grid, arguments[-1]
+        n, (high, wide), lanes = arguments[6], launch.grid, arguments[-1]
         rows, columns = -(-n // (high * launch.block[1])), -(-lanes // (wide * launch.block[0]))
         given["chain"] = rows * columns * 2 * LOAD + LEVELS
         given["nbytes"] = 3 * n * lanes * item
@@ -150,7 +151,7 @@ def work_of(launch: Launch, body: Machine, problem: Problem) -> Work:
     elif which == "half_gradients":
         n, counts = arguments[2], body.encoded.counts(body.slices)
         given["nbytes"] = float(counts.sum() + 4 * n) * item
-        given["chain"] = -(-n // (blocks * threads)) * (2 + float(counts.max()) / 4) * LOAD
+        given["chain"] = -(-n // (blocks * threads)) * (2 + float(counts.max()) / TOGETHER) * LOAD
     elif which == "overflow":
         given["chain"] = -(-arguments[1] // threads) * LOAD + LEVELS
     elif which in ("update", "join"):

@@ -5,11 +5,11 @@ Read `trace` first (from graph to `tape`), then `lower` (from tape to `program`)
 This folder has no engine.
 """
 
-from .half import halved
+from .half import CHOOSING, halved
 from .lower import lower, lower_unfused
 from .program import Instruction, Plan, Program
 from .tape import Node, Table, Tape, Terms, Track
 from .trace import trace
 
-__all__ = ["Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "Track", "halved", "lower",
+__all__ = ["CHOOSING", "Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "Track", "halved", "lower",
            "lower_unfused", "trace"]  # fmt: skip

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .passes import needed
+from .passes import needed, readers_of
 from .program import CODES
 from .tape import Node, Tape
 
@@ -24,6 +24,9 @@ TOO_LARGE = 65_520
 """The least number that rounds to infinity in float16."""
 WIDE = {"exp", "log", "log1p", "pow", "logaddexp", "log_sigmoid", "softplus_up_to", "batch_mean"}
 """Operations whose results are float32."""
+
+CHOOSING = {"relu", "max"}
+"""Operations that return one of their operands or 0, which are halves already."""
 
 
 def halved(tape: Tape, scale: int) -> Tape:
@@ -54,6 +57,7 @@ class _Halving:
         self.row_of: list[int] = []
         self.exact: list[int] = []  # each row before rounding: a gather needs exact row numbers
         self.wide: list[bool] = []  # which old rows are float32
+        self._readers = readers_of(replace(tape, loss=None, outputs=(), taps=(), tracks=()))
         self._narrow: dict[int, int] = {}  # float32 rows, rounded for weighted sums
         # in the order of theta, so that lowering finds the layers
         self.halves = {index: self.weight(index, True) for index in self._weights(True)}
@@ -90,7 +94,7 @@ class _Halving:
         for node, half in zip(self.tape.nodes, self.of_model, strict=True):
             exact = row = self.translated(node, half, memo)
             wide = not half or self.is_wide(node)
-            if not wide and node.code not in ("param", "const"):
+            if not (wide or node.code in ("param", "const") or self.is_half(node)):
                 row = self.add_node(Node("float16", (row,)))
             self.row_of.append(row)
             self.exact.append(exact)
@@ -107,6 +111,15 @@ class _Halving:
             return terms.kind == "const" or (terms.kind == "row" and terms.weights == node.args)
         squared = node.code == "mul" and node.args[0] == node.args[1]
         return node.code in WIDE or squared or any(self.wide[row] for row in node.args)
+
+    def is_half(self, node: Node) -> bool:
+        """Return whether rounding changes neither the number of a row nor the gradient of its operands.
+
+        An operand that nothing else reads rounds its gradient itself.
+        """
+        args = [self.tape.nodes[arg] for arg in node.args]
+        rounds = all(self._readers[arg] == 1 for arg in node.args) and "const" not in [arg.code for arg in args]
+        return node.code in CHOOSING and rounds
 
     def narrow(self, row: int) -> int:
         """Return the float16 row of an old row, for a weighted sum."""

@@ -189,6 +189,8 @@ def _keys(
             what, at = place.group, (place.output, place.position)
         elif terms is None:
             what, depth = (node.code, len(node.args), gets[row]), depth + 1
+            if node.code == "float16" and (operand := shared.get(node.args[0])) is not None:
+                at = (operand.output, operand.position)  # a tile rounds its results, if they stand in one order
         elif not is_layer(terms):
             what = together(node, terms), gets[row]
         else:

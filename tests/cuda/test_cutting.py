@@ -123,12 +123,20 @@ def test_what_is_not_all_of_a_layer_alone_is_not_joined_behind_it(instructions):
     ("instructions", "seeds"),
     [
         ((op("tanh", 13, [10, 11]), layer(16, 2, [13, 14]), op("exp", 18, [14])), (16, 17)),
+        ((op("tanh", 13, [10, 11]), layer(16, 2, [13]), op("exp", 18, [14])), (16, 17, 18)),
         ((op("tanh", 13, [10, 11]), layer(16, 2, [13, 14])), (16, 13)),
         ((op("tanh", 13, [10, 10]), layer(16, 2, [13, 14])), (16, 17)),
         ((op("lt", 13, [10, 11], [4, 4]), layer(16, 2, [13, 14])), (16, 17)),
         ((op("tanh", 13, [10, 11]), layer(16, 2, [13, 14, 0])), (16, 17)),
     ],
-    ids=["read by another", "given from outside", "one row twice", "no derivative", "not all of them"],
+    ids=[
+        "read by another",
+        "the rest by another",
+        "given from outside",
+        "one row twice",
+        "no derivative",
+        "not all of them",
+    ],
 )
 def test_what_is_not_for_a_layer_alone_is_not_joined_before_it(instructions, seeds):
     assert 2 not in joins(*instructions, outputs=[16], seeds=seeds, constants=[(4, 0.5)]).before

@@ -338,3 +338,16 @@ def test_a_chain_between_two_layers_is_done_in_their_tiles(device, chain):
     called = check_layers(made, device, "float64", 9, only(TINY, Tile(2, 3, 2, 2, 8)))
     alone = sum(name.startswith(("forward:", "backward:")) for name in called)
     assert (alone == 0) == (names.count("leaky_relu") < 2)
+
+
+@pytest.mark.parametrize("windows", [[[0, 1], [2, 3]], [[0, 1], [1, 2], [2, 3]]], ids=["apart", "overlapping"])
+@pytest.mark.parametrize("chain", ["leaky_relu", "tanh", "sin+leaky_relu+tanh"])
+def test_a_chain_between_a_layer_and_a_maximum_is_done_by_both(device, chain, windows):
+    """Forward in the layer's tile, backward by the kernel that looks for the largest."""
+    first = layers(np.arange(4)[None], 4, behind=chain)
+    row = first.n_rows
+    largest = Instruction("max", row, len(windows), np.array(windows) + row - 4)
+    made = program([*first.instructions, largest], 4, first.n_theta, np.arange(row, row + len(windows)), [SLOPE])
+    called = check_layers(made, device, "float64", 9, only(TINY, Tile(2, 3, 2, 2, 8)))
+    assert sum(name.startswith("largest_back_joined:") for name in called) == 1
+    assert not any(name.startswith(("forward:", "backward:")) for name in called)

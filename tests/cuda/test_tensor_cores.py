@@ -19,7 +19,9 @@ from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda import trainer
 from scalarviz.engine.cuda.calls import TILING
 from scalarviz.engine.cuda.cores import stack as cores
+from scalarviz.engine.cuda.cores.text import source_of
 from scalarviz.engine.cuda.machine import Shape
+from scalarviz.engine.cuda.source import update_source
 
 pytestmark = pytest.mark.cuda
 ADAM = lambda net: optim.Adam(net.parameters(), lr=1e-3)  # noqa: E731
@@ -94,6 +96,15 @@ def test_odd_sizes_and_picked_samples_are_those_of_numpy(cut, fake_driver, monke
     for run in runs:
         run._training.trainer.gradient(7)
     assert far(runs[1]._problem.store.grad, runs[0]._problem.store.grad) <= 2e-3
+
+
+def test_another_batch_needs_no_other_kernel():
+    texts = set()
+    for batch in (1000, 1024):
+        with run_of(uv, "numpy", samples=1024, batch_size=batch) as run:
+            problem = run._problem
+            texts.add(source_of(cores.stack_of(problem), update_source(problem.update.body), len(problem.state)))
+    assert len(texts) == 1
 
 
 def small():

@@ -130,6 +130,7 @@ def test_the_predictions_in_the_documentation_are_those_of_what_is_launched_toda
     rows = {row["network"]: row for row in map(json.loads, lines)}
     written, halves = ({name: row[key] for name, row in rows.items()} for key in ("step_us", "float16_us"))
     assert list(written) == [work.name for work in workloads.GPU_NETWORKS]
+    assert all(halves[name] < seconds for name, seconds in written.items()), "float16 is slower than float32"
     for name in ("UV 12-64x4-3 Adam, 65536", "64 wide Adam, 8192", "CNN 1-8-16 28x28, 64"):
         (work,) = (work for work in workloads.GPU_NETWORKS if work.name == name)
         seconds = sum(one.seconds() for one in model.works(by.build(work, "numpy")._problem))

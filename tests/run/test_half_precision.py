@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+import scalarviz.nn.functional as F
 from kit.networks import NETWORKS
 from kit.runs import bits, far, make_run
 from scalarviz import Run, nn, optim
@@ -11,6 +12,7 @@ from scalarviz.errors import DivergedError, InputError
 from scalarviz.scalar import Value
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.value import apply
+from scalarviz.tape import half as half_module
 
 X = np.random.default_rng(0).random((32, 3))
 HALF = 2e-3
@@ -291,3 +293,34 @@ def test_a_weight_beyond_float16_is_named():
     run.set_weights(64, [1e5])
     with pytest.raises(DivergedError, match=r"2\.weight\[0\]\[0\] was 100000 before that step, but float16"):
         run.step(60)
+
+
+def test_a_number_that_is_a_half_already_is_not_rounded_again(monkeypatch):
+    """The same bits as with every rounding; what has two readers keeps its own, since their gradients add up."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.first = nn.Conv2d(1, 3, 2, seed=1), nn.Linear(12, 4, seed=2)
+            self.second = nn.Linear(4, 2, seed=3)
+
+        def forward(self, x):
+            pooled = F.max_pool2d(F.relu(self.conv(x)), 2, stride=1)
+            made = self.first(pooled.flatten())
+            return self.second(F.relu(made) + 0.3 * made)
+
+    def trained():
+        net, x = Net(), np.random.default_rng(0).normal(size=(9, 1, 4, 4))
+        given = (x, x[:, 0, 0, :2] ** 2)
+        adam = optim.Adam(net.parameters(), lr=0.05)
+        with Run(net, nn.MSELoss(), adam, given, engine="numpy", dtype="float16") as run:
+            run.step(20)
+            rounded = [i.count for i in run._problem.plan.body.instructions if i.op == "float16"]
+            return run.values.copy(), run.history.loss[:], sum(rounded)
+
+    found = trained()
+    monkeypatch.setattr(half_module, "CHOOSING", set())
+    every = trained()
+    assert np.array_equal(found[0], every[0])
+    assert np.array_equal(found[1], every[1])
+    assert every[2] - found[2] == 27, "relu behind the convolution"

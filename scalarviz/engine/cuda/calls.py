@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 
+MULTIPROCESSOR = 224 << 10
+"""Bytes of shared memory that the blocks of a multiprocessor have together, since 2020."""
 KERNELS = ("tile_layer", "tile_back", "tile_weights")
 
 
@@ -43,6 +45,14 @@ class Tile:
         warps, fragments = self.down * self.across // 32, (self.high // 16) * (self.wide // 8)
         whole = self.high % 16 == self.wide % 8 == self.depth % 16 == 0 and fragments % max(1, warps) == 0
         return replace(self, halves=whole and warps > 0)
+
+    def deep(self, which: str) -> Tile:
+        """Return the tile with twice the terms in shared memory, if a multiprocessor holds as many blocks of it.
+
+        One whose threads have few registers to spare stays as it is.
+        """
+        twice, blocks = replace(self, depth=2 * self.depth), min(16, 1024 // (self.down * self.across))
+        return twice if self.bounds is None and blocks * twice.shared(which, 4) <= MULTIPROCESSOR else self
 
     @property
     def _fragments(self) -> tuple[int, int, int]:
@@ -227,10 +237,13 @@ class Scatter(NamedTuple):
 class Squares(NamedTuple):
     """A squared error that is the loss and is computed with the sum of the losses: its rows, in the pool."""
 
-    args: int  # ``2 * n`` rows: outputs (no one else writes their adjoints), then targets
+    # ``2 * n`` rows: outputs (no one else writes their adjoints), then targets; n more: operands of joined operations
+    args: int
     n: int
     number: int  # the place of its factor in the numbers
-    scale: int  # the row by which its gradient is scaled; -1: by none
+    scale: int  # the parameter by which its gradient is scaled; -1: by none
+    kernel: str  # names the joined operations
+    numbers: tuple[float, float]  # other operands of these
 
 
 @dataclass
@@ -273,6 +286,24 @@ class Encoded:
             columns = np.array(self.pool[of.weights : of.weights + of.columns], np.int64)
             found.append((columns + of.step * np.arange(of.rows)[:, None]).ravel())
         return np.concatenate(found)
+
+    def targets(
+        self, operands: NDArray[np.int64], items: NDArray[np.int64], written: set[int],
+        through: Callable[[NDArray[np.int64]], NDArray[np.int64]] = lambda rows: rows,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Put a list of targets into the pool (see ``kernels/rows``); return its offset and length.
+
+        A row's gradient is given to the row that `through` names for it.
+        """
+        order = np.argsort(operands[items], kind="stable")
+        items = items[order]
+        rows, starts = np.unique(operands[items], return_index=True)
+        rows = through(rows)
+        at = self.table([-1 - row if row in written else row for row in rows.tolist()])
+        self.table([*starts, len(items)])
+        self.table(items)
+        written.update(rows.tolist())
+        return at, len(rows)
 
     def table(self, indices: Any) -> int:
         """Put indices into the pool; return their offset."""

@@ -22,7 +22,7 @@ from .calls import MEAN_SLICES, SORTED, TILING, Encoded, KernelLaunch, Pairs, Sc
 from .catalog import find
 from .device import Buffer, Device, Launch
 from .kernels.steps import TREE
-from .tiled import Cut, Tiled
+from .tiled import Chain, Cut, Tiled, only_readers
 
 
 def _op(found: Encoded, i: Instruction) -> Written:
@@ -203,16 +203,19 @@ def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, c
     squares = _squares_alone(program) if joined else None
     instructions = program.instructions[: None if squares is None else -1 - (squares.dst != program.loss)]
     writers = [WRITERS[i.kind](found, i) for i in instructions]
-    tiled = Tiled(found, program, seeds, cut, joined) if cut is not None else None
+    tiled = Tiled(found, program, seeds, cut, joined, squares) if cut is not None else None
     if tiled is not None:
         writers = [tiled.replaced(index, plain) for index, plain in enumerate(writers)]
+    if squares is not None and (alone := _scale_alone(program, squares)) is not None:
+        writers[alone] = writers[alone]._replace(forward=None)
     calls = (call for writer in writers for call in (writer.before, writer.forward))
     found.forward.extend(call for call in calls if call is not None)
     if seeds:
         rows, written = np.array(seeds, np.int64), set[int]()
-        found.seeds_at = targets(found, rows, np.flatnonzero(program.needs_gradient[rows]), written)
+        found.seeds_at = found.targets(rows, np.flatnonzero(program.needs_gradient[rows]), written)
         if squares is not None:
-            found.squares = _loss(found, program, squares, written)
+            chain = None if tiled is None else tiled.joins.before.get(len(instructions))
+            found.squares = _loss(found, program, squares, chain, written)
         pairs = _backward(found, program, instructions, writers, written)
         found.slices = np.zeros(program.n_theta, np.int32)
         which = np.arange(program.n_theta) if tiled is None else tiled.sum_up(pairs)
@@ -226,7 +229,8 @@ def _squares_alone(program: Program) -> Instruction | None:
     In float16 its gradient is scaled behind it.
     """
     *others, last = program.instructions
-    if last.op == "scale_gradient" and last.count == 1 and others and others[-1].dst == last.args[0, 0]:
+    scaled = last.op == "scale_gradient" and last.count == 1 and bool(others) and others[-1].dst == last.args[0, 0]
+    if scaled and _parameter(program, int(last.args[1, 0])) >= 0:
         last = others[-1]
     if last.kind != "squares" or program.loss not in (last.dst, program.instructions[-1].dst):
         return None
@@ -236,11 +240,35 @@ def _squares_alone(program: Program) -> Instruction | None:
     return last if alone else None
 
 
-def _loss(found: Encoded, program: Program, squares: Instruction, written: set[int]) -> Squares:
+def _loss(
+    found: Encoded, program: Program, squares: Instruction, chain: Chain | None, written: set[int]
+) -> Squares:  # fmt: skip
     found.numbers.append(float(squares.numbers[0]))
-    written.update(squares.args[0].tolist())
-    scale = -1 if squares.dst == program.loss else int(program.instructions[-1].args[1, 0])
-    return Squares(found.table(squares.args), squares.args.shape[1], len(found.numbers) - 1, scale)
+    args, kernel, targets = found.table(squares.args), "loss_of_squares", squares.args[0]
+    if chain is not None:
+        targets, kernel = chain.operands(program, targets), f"{kernel}:{chain.back}"
+        found.table(targets)
+    written.update(targets.tolist())
+    scale = -1 if squares.dst == program.loss else _parameter(program, int(program.instructions[-1].args[1, 0]))
+    numbers = chain.numbers if chain is not None else (0.0, 0.0)
+    return Squares(args, len(targets), len(found.numbers) - 1, scale, kernel, numbers)
+
+
+def _scale_alone(program: Program, squares: Instruction) -> int | None:
+    """Return the instruction whose only row is the scale of the loss, which reads the parameter itself."""
+    if squares.dst == program.loss:
+        return None
+    row = program.instructions[-1].args[1, 0]
+    alone = only_readers(program)[row] == len(program.instructions) - 1
+    return next((k for k, i in enumerate(program.instructions) if alone and (i.dst, i.count) == (row, 1)), None)
+
+
+def _parameter(program: Program, row: int) -> int:
+    """Return the parameter that a row holds; -1 for a row that is none."""
+    for i in program.instructions:
+        if i.kind == "param" and i.dst <= row < i.dst + i.count:
+            return int(i.weights[row - i.dst])
+    return -1
 
 
 def _backward(
@@ -263,20 +291,8 @@ def _backward(
             if len(items):
                 if writer.before_back is not None:
                     found.backward.append(writer.before_back)
-                found.backward.append(writer.back(*targets(found, operands, items, written)))
+                found.backward.append(writer.back(*found.targets(operands, items, written)))
     return pairs
-
-
-def targets(found: Encoded, operands: NDArray[np.int64], items: Any, written: set[int]) -> tuple[int, int]:
-    """Return a list of targets in the pool (see ``kernels/rows``): its offset and length."""
-    order = np.argsort(operands[items], kind="stable")
-    items = items[order]
-    rows, starts = np.unique(operands[items], return_index=True)
-    at = found.table([-1 - row if row in written else row for row in rows.tolist()])
-    found.table([*starts, len(items)])
-    found.table(items)
-    written.update(rows.tolist())
-    return at, len(rows)
 
 
 def _pairs(found: Encoded, which: NDArray[np.int64], pairs: Pairs) -> None:
@@ -462,7 +478,7 @@ class Machine:
         wide = min(-(-self.chunk // (across if squares is not None else TREE)), self.shape.loss_slices)
         return (max(1, min(-(-rows // down), self.shape.loss_slices // wide)), wide), (across, down)
 
-    def loss(self, parts: Buffer, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:
+    def loss(self, theta: Buffer, parts: Buffer, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:
         """Return the parts of the loss of a step, and where its backward pass begins."""
         found, (grid, block) = self.encoded.squares, self._loss_shape()
         given = (int(fresh), clock, self.chunk, lanes)
@@ -470,9 +486,10 @@ class Machine:
             one = (parts, self.values, self.adjoints, self.program.loss, scales, grid[1])
             return self.trees("loss", grid, block, (*one, *given))
         rows = (
-            parts, self.values, self.adjoints, self.pool, found.args, found.n, self.numbers, found.number, found.scale,
+            parts, self.values, self.adjoints, theta, self.pool, found.args, found.n, self.numbers, found.number,
+            found.scale, *map(self.dtype.type, found.numbers),
         )  # fmt: skip
-        return self.trees("loss_of_squares", grid, block, (*rows, *grid, scales, *given))
+        return self.trees(found.kernel, grid, block, (*rows, *grid, scales, *given))
 
     def trees(self, kernel: str, grid: tuple[int, int], block: tuple[int, int], arguments: tuple[Any, ...]) -> Launch:
         """Return a launch whose blocks add up what their threads found."""

@@ -17,6 +17,7 @@ from textwrap import indent
 from ...scalar import ops
 from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, function_source, translate, typed_literal
 from ...tape import Instruction, Program
+from .kernels.steps import TOGETHER
 
 CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name != "where"}, literal=typed_literal)
 
@@ -158,9 +159,6 @@ def _names(op: ops.Op, k: int) -> tuple[str, ...]:
 
 MOST_ROWS = 256
 """A longer program runs row by row in memory, because its rows would not fit into registers."""
-
-TOGETHER = 16
-"""Slices that a thread loads before it adds the first one, because loading takes long."""
 
 _TEXT = '''\
 def update(

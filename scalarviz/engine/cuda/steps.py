@@ -347,7 +347,7 @@ class Steps:
             *body.inputs(feed, start, lanes),
             *body.masks(self.problem.seed, self.clock, start, lanes),
             *body.forward(theta, lanes),
-            body.loss(self.losses, self.scales, self.clock, fresh, lanes),
+            body.loss(theta, self.losses, self.scales, self.clock, fresh, lanes),
             *body.backward(theta, lanes),
             *body.sums(lanes, fresh),
         ]

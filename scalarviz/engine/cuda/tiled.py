@@ -69,6 +69,18 @@ class Chain(NamedTuple):
         """True if the derivative can use the result instead of the operand."""
         return len(self.links) == 1 and self.links[0].by_result
 
+    @property
+    def back(self) -> str:
+        """The part of a kernel name for the chain's derivative."""
+        return self.name + (".result" if self.by_result else "")
+
+    def operands(self, program: Program, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows that the chain reads for some rows of its results."""
+        for link in self.links[::-1]:
+            made = program.instructions[link.index]
+            rows = made.args[link.operand][rows - made.dst]
+        return rows
+
 
 @dataclass
 class Joins:
@@ -76,13 +88,17 @@ class Joins:
 
     # operations on all results of an instruction, without other readers
     behind: dict[int, Chain] = field(default_factory=dict)
-    # operations that compute, for no other reader, all operands that get a gradient
+    # operations that compute, for no other reader, all operands that get a gradient, and no other results that do
     before: dict[int, Chain] = field(default_factory=dict)
 
 
-def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
-    """Return the operations that can be joined to layers and convolutions; gradients of the rows `seeds` are given."""
-    found, needs, reader = Joins(), program.needs_gradient, _readers(program)
+def find_joins(program: Program, seeds: tuple[int, ...], squares: Instruction | None = None) -> Joins:
+    """Return the operations that can be joined to others.
+
+    Behind layers and convolutions; before these, before the largest of rows, and before `squares`, which is the loss
+    alone. Gradients of the rows `seeds` are given.
+    """
+    found, needs, reader = Joins(), program.needs_gradient, only_readers(program)
     reader[[*program.outputs, *seeds, *(track.row for track in program.tracks if track.row >= 0)]] = MANY
     numbers = dict(zip(program.constant_rows.tolist(), program.constants.tolist(), strict=True))
     joins = {o: join for o, i in enumerate(program.instructions) if (join := _join(o, i, numbers)) is not None}
@@ -100,8 +116,11 @@ def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
             rows = np.arange(made.dst, made.dst + made.count)
 
     def before(rows: NDArray[np.int64], read_by: int) -> Iterator[Join]:
-        while (join := joins.get(_same(maker[rows]))) is not None and (reader[rows] == read_by).all():
+        while (join := joins.get(_same(maker[rows]))) is not None:
             made = program.instructions[join.index]
+            others = np.setdiff1d(np.arange(made.dst, made.dst + made.count), rows)
+            if (reader[rows] != read_by).any() or (reader[others] != -1).any():
+                return
             operands = made.args[join.operand]
             if len(np.unique(operands)) < len(operands):
                 return
@@ -109,11 +128,12 @@ def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
             rows, read_by = operands[rows - made.dst], join.index
 
     for index, i in enumerate(program.instructions):
-        if i.kind in ("layer", "conv"):
-            if links := _with_numbers_once(behind(np.arange(i.dst, i.dst + i.count))):
-                found.behind[index] = Chain(tuple(links))
-            if links := _with_numbers_once(before(i.args[needs[i.args]], index)):
-                found.before[index] = Chain(tuple(links[::-1]))
+        tiled = i.kind in ("layer", "conv")
+        if tiled and (links := _with_numbers_once(behind(np.arange(i.dst, i.dst + i.count)))):
+            found.behind[index] = Chain(tuple(links))
+        rows = i.args[0] if i is squares else np.unique(i.args[needs[i.args]])
+        if (tiled or i.kind == "max" or i is squares) and (links := _with_numbers_once(before(rows, index))):
+            found.before[index] = Chain(tuple(links[::-1]))
     return found
 
 
@@ -132,7 +152,7 @@ def _same(numbers: NDArray[np.int64]) -> int:
     return int(numbers[0]) if len(numbers) and (numbers == numbers[0]).all() else -1
 
 
-def _readers(program: Program) -> NDArray[np.int64]:
+def only_readers(program: Program) -> NDArray[np.int64]:
     """Return the only instruction that reads a row; -1 for none."""
     reader = np.full(program.n_rows, -1, np.int64)
     for index, i in enumerate(program.instructions):
@@ -163,9 +183,14 @@ class Cut(NamedTuple):
     slices: int
     halves: bool = False  # whether layers and convolutions have halves, which tensor cores multiply
 
-    def of(self, tile: Tile | None) -> Tile | None:
-        """Return a tile of these numbers."""
-        return tile.of_halves if tile is not None and self.halves else tile
+    def of(self, tile: Tile, which: str) -> Tile:
+        """Return a tile of these numbers: tensor cores wait for memory, so it has many terms of halves at a time."""
+        return tile.of_halves.deep(which) if self.halves else tile
+
+    def of_lanes(self, which: str, rows: int, lanes: int) -> Tile | None:
+        """Return the tile for so many rows and lanes; None if the plain form is better."""
+        tile = self.tiling.of_lanes(rows, lanes, self.itemsize)
+        return None if tile is None else self.of(tile, which)
 
 
 class _Group(NamedTuple):
@@ -220,12 +245,18 @@ class WeightBlock(NamedTuple):
 class Tiled:
     """The tiles of a program."""
 
-    def __init__(self, found: Encoded, program: Program, seeds: tuple[int, ...], cut: Cut, joined: bool) -> None:
+    def __init__(
+        self, found: Encoded, program: Program, seeds: tuple[int, ...], cut: Cut, joined: bool,
+        squares: Instruction | None,
+    ) -> None:  # fmt: skip
         self.found, self.program, self.cut, self.seeds = found, program, cut, seeds
-        self.joins = find_joins(program, seeds) if joined else Joins()
+        self.joins = find_joins(program, seeds, squares) if joined else Joins()
         self.entries: list[tuple[Instruction, int]] = []
         self.tiles = {index: self._tiles(index, i) for index, i in enumerate(program.instructions) if self._worth_it(i)}
         self.chains = {tiles.before.indices for tiles in self.tiles.values() if tiles.before is not None}
+        if seeds:
+            others = [(program.instructions[index], chain) for index, chain in self.joins.before.items()]
+            self.chains |= {chain.indices for i, chain in others if i.kind in ("max", "squares")}
         self.tiles = {index: self._with_all_it_needs(index, tiles) for index, tiles in self.tiles.items()}
         self.forward_done = {k for tiles in self.tiles.values() if tiles.behind for k in tiles.behind.indices}
         self.backward_done = {k for chain in self.chains for k in chain}
@@ -237,7 +268,7 @@ class Tiled:
 
     def _tiles(self, index: int, i: Instruction) -> _Tiles:
         cut, (positions, n), outputs = self.cut, i.args.shape, _outputs(i)
-        layer = cut.of(cut.tiling.of_lanes(outputs, cut.lanes * positions, cut.itemsize))
+        layer = cut.of_lanes("tile_layer", outputs, cut.lanes * positions)
         groups: list[_Group] = []
         back, weights = None, False
         if self.seeds and self.program.needs_gradient[i.dst]:
@@ -245,7 +276,7 @@ class Tiled:
             groups = _groups(i.args, self.program.needs_gradient)
             if groups:
                 rows = -(-sum(len(group.rows) for group in groups) // len(groups))
-                back = cut.of(cut.tiling.of_lanes(rows, cut.lanes * len(groups), cut.itemsize))
+                back = cut.of_lanes("tile_back", rows, cut.lanes * len(groups))
         return _Tiles(
             layer, back, weights, groups, self.joins.behind.get(index) if layer is not None else None,
             self.joins.before.get(index) if back is not None else None,
@@ -277,6 +308,8 @@ class Tiled:
         if index in self.backward_done:
             plain = plain._replace(back=None)
         tiles, i = self.tiles.get(index), self.program.instructions[index]
+        if self.seeds and i.kind == "max" and index in self.joins.before:
+            return plain._replace(tiles=partial(self._largest_back, plain, self.joins.before[index]))
         if tiles is None or plain.forward is None:
             return plain
         args = plain.forward.arguments[3]
@@ -313,7 +346,7 @@ class Tiled:
         found, chain = self.found, tiles.before
         name, (one, two) = f"tile_back:{tile}", (0.0, 0.0)
         if chain is not None:
-            name += f":{chain.name}" + (".result" if chain.by_result else "")
+            name += f":{chain.back}"
             one, two = chain.numbers
         blocks: list[OperandBlock] = []
         for group in tiles.groups:
@@ -321,9 +354,8 @@ class Tiled:
             for first in range(0, len(group.rows), tile.high):
                 rows = np.array(group.rows[first : first + tile.high])
                 results, targets = rows, rows
-                for link in chain.links[::-1] if chain is not None else ():
-                    made = self.program.instructions[link.index]
-                    targets = made.args[link.operand][targets - made.dst]
+                if chain is not None:
+                    targets = chain.operands(self.program, rows)
                 at = found.table([-1 - row if row in written else row for row in targets.tolist()])
                 if chain is not None:
                     found.table([results, targets])
@@ -338,6 +370,18 @@ class Tiled:
             _outputs(i), one, two,
         )  # fmt: skip
         return KernelLaunch(name, len(blocks), given, tile)
+
+    def _largest_back(self, plain: Written, chain: Chain, written: set[int]) -> list[KernelLaunch]:
+        """Return the launch that gives the gradients of a maximum to what the chain in front of it reads."""
+        assert plain.back is not None
+        through = partial(chain.operands, self.program)
+        items = np.flatnonzero(self.program.needs_gradient[plain.operands])
+        launch = plain.back(*self.found.targets(plain.operands, items, written, through))
+        results = np.unique(plain.operands[items])
+        joined = self.found.table([results, through(results)])
+        return [launch._replace(
+            kernel=f"{launch.kernel}_joined:{chain.back}", arguments=(*launch.arguments, joined, *chain.numbers)
+        )]  # fmt: skip
 
     def _slices(self, tiles: list[Tile], paired: NDArray[np.bool_]) -> list[int]:
         """Return the slices of each matrix of weights; those that share parameters have as many as pairs have."""
@@ -366,7 +410,7 @@ class Tiled:
         blocks: dict[tuple[int, Tile], list[WeightBlock]] = {}
         lanes = self.cut.lanes
         sizes = [(_outputs(i), i.args.shape[1], len(i.args) * lanes) for i, _ in self.entries]
-        tiles = self.cut.tiling.of_weights(sizes) if sizes else []
+        tiles = [self.cut.of(tile, "tile_weights") for tile in self.cut.tiling.of_weights(sizes)] if sizes else []
         for tile, slices, (i, args) in zip(tiles, self._slices(tiles, paired), self.entries, strict=True):
             mine = _parameters(i)
             number = int(launch[mine].max()) + 1
@@ -377,8 +421,7 @@ class Tiled:
             blocks.setdefault((number, tile), []).extend(_blocks(tile, i, args, adds, slices))
         for number, tile in sorted(blocks, key=lambda key: key[0]):
             mine_ = blocks[number, tile]
-            own = tile.of_halves if self.cut.halves else tile
-            self.found.sums.append(Sum(own, self.found.table(mine_), len(mine_)))
+            self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_)))
         paired[self.found.scattered()] = True
         self.found.slices[~paired & (launch < 0)] = -1
         return np.flatnonzero(paired)

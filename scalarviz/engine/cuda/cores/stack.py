@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....scalar import ops
-from ....tape import Program
+from ....tape import CHOOSING, Program
 from ...problem import Problem
 from ..halves import halves_of
 from ..source import tells_by_result
@@ -243,7 +243,8 @@ class _Reading:
         first, *others = behind.links
         if behind.indices != tuple(range(at + 1, at + 1 + len(behind.links))) or max(inputs, i.count) > WIDEST:
             return None
-        if first.op != "float16" or (others and [len(others), others[-1].op] != [2, "float16"]):
+        rounded = [other.op for other in others[1:]] == ["float16"] or (len(others) == 1 and others[0].op in CHOOSING)
+        if first.op != "float16" or (others and not rounded):
             return None
         weight = self._run(int(i.weights[0]), i.count * inputs)
         bias = self._run(i.bias, i.count) if i.bias >= 0 else -1

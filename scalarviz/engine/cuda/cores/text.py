@@ -144,7 +144,8 @@ def meet(counter):
     """All blocks."""
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        goal = (arrive(counter) // BLOCKS + 1) * BLOCKS
+        blocks = np.int64(cuda.gridDim.x)
+        goal = (arrive(counter) // blocks + 1) * blocks
         while arrived(counter) < goal:
             pass
     cuda.syncthreads()
@@ -185,7 +186,8 @@ def cores(
 ) -> None:
     """Steps of a stack of layers in float16. Written by scalarviz."""
     thread, block = np.int64(cuda.threadIdx.x), np.int64(cuda.blockIdx.x)
-    lane, warp = thread & 31, thread >> 5
+    lane, warp, blocks, tiles = thread & 31, thread >> 5, np.int64(cuda.gridDim.x), (batch + SAMPLES - 1) // SAMPLES
+    working = min(tiles, blocks)
     words, order = shared(np.uint32, 0), shared(np.int64, ORDER_AT // 8)
     reals, doubles = shared(real, SUMS_AT // 4), shared(np.float64, SUMS_AT // 8)
     done, begun, steps = clock[0], clock[2], count[0]
@@ -193,7 +195,7 @@ def cores(
     if stopped[0] != 0:
         steps = np.int64(0)
     if steps > 0:
-        for p in range(block * THREADS + thread, n, BLOCKS * THREADS):
+        for p in range(block * THREADS + thread, n, blocks * THREADS):
             if places[p] >= 0:
                 halves[places[p]] = half_of(state[p])
         meet(counter)
@@ -206,7 +208,7 @@ def cores(
         squares, upstream = np.float64(0), scales[step - begun] * loss_scale * real(FACTOR) * real(2)
 {zeros}
 {clear}
-        for tile in range(block, TILES, BLOCKS):
+        for tile in range(block, tiles, blocks):
             lanes = min(SAMPLES, batch - tile * SAMPLES)
             if thread < SAMPLES:  # samples beyond the batch are its last one: computed, and never added
                 place = tile * SAMPLES + min(thread, lanes - 1)
@@ -226,25 +228,25 @@ def cores(
                 words[(ROWS_AT + row * ROW_BYTES + 2 * column) >> 2] = pack(first, second)
             cuda.syncthreads()
 {tile}
-        if block < WORKING:
+        if block < working:
 {keep}
             squares = total_of(squares)
             if thread == 0:
-                losses[(step - begun) * WORKING + block] = np.float64(real(FACTOR)) * squares
+                losses[(step - begun) * working + block] = np.float64(real(FACTOR)) * squares
         meet(counter)
         lost = np.float64(0)
-        for base in range(block * TOGETHER, n, BLOCKS * TOGETHER):
+        for base in range(block * TOGETHER, n, blocks * TOGETHER):
             p, group = base + (thread & (TOGETHER - 1)), thread // TOGETHER
             gradient, place = real(0), np.int64(-1)
             if p < n:
                 place = np.int64(places[p])
             if place >= 0:
                 begin = group
-                while begin + 7 * GROUPS < WORKING:
+                while begin + 7 * GROUPS < working:
 {loads}
 {sums}
                     begin += 8 * GROUPS
-                while begin < WORKING:
+                while begin < working:
                     gradient += parts[begin * WIDTH + place]
                     begin += GROUPS
             if GROUPS > 1:
@@ -275,12 +277,12 @@ def cores(
         meet(counter)
         if watched:
             lost = np.float64(0)
-            if thread < BLOCKS and flags[thread] != 0:
+            if thread < blocks and flags[thread] != 0:
                 lost = np.float64(1)
             total_of(lost)
             cuda.syncthreads()
             if doubles[0] > 0:  # as before the step
-                for p in range(block * TOGETHER + thread, n, BLOCKS * TOGETHER):
+                for p in range(block * TOGETHER + thread, n, blocks * TOGETHER):
                     if thread < TOGETHER:
                         state[p] = state[2 * size + STATES * n + p]
                         for k in range(STATES):
@@ -298,9 +300,9 @@ def source_of(stack: Stack, update: str, states: int) -> str:
     """Return the text of a stack's kernel; `update` is the text of the optimiser's, which has so many states."""
     first, layers = stack.layers[0], stack.layers
     constants = {
-        "THREADS": THREADS, "WARPS": WARPS, "BLOCKS": stack.blocks, "WORKING": stack.working, "TILES": stack.tiles,
-        "SAMPLES": stack.samples, "ROWS": stack.samples // 16, "TOGETHER": stack.together,
-        "GROUPS": THREADS // stack.together, "STATES": states, "SCALE": stack.scale, "FACTOR": stack.factor,
+        "THREADS": THREADS, "WARPS": WARPS, "SAMPLES": stack.samples, "ROWS": stack.samples // 16,
+        "TOGETHER": stack.together, "GROUPS": THREADS // stack.together, "STATES": states, "SCALE": stack.scale,
+        "FACTOR": stack.factor,
         "WIDTH": stack.halves, "SIXTEENS": stack.halves // 8, "INPUTS": first.inputs, "PAIRS": first.wide // 2,
         "ROWS_AT": first.rows_at, "ROW_BYTES": 2 * (first.wide + PADDING), "ORDER_AT": stack.order_at,
         "SUMS_AT": stack.sums_at, "ADDS": not stack.carried and stack.tiles > stack.working,
@@ -427,7 +429,7 @@ def errors_of_{kind}(c0, c1, c2, c3, {head}, lanes, data, offsets, columns, upst
     return np.float64(e0 * e0 + e1 * e1) + np.float64(e2 * e2 + e3 * e3)
 """
 _CLEAR = """\
-        if block < WORKING:
+        if block < working:
             for i in range(thread, WIDTH, THREADS):
                 parts[block * WIDTH + i] = real(0)
 """

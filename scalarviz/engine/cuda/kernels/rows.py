@@ -183,7 +183,12 @@ def give(adjoints: Reals, target: Int, stride: Int, lane: Int, total: Real) -> N
         adjoints[target * stride + lane] = total
 
 
-DEVICE = ("lane_and_row", "give")
+def derivative(_up: Real, y: Real, a: Real, first: Real, second: Real) -> Real:
+    """What operations in front of an instruction hand on; ``catalog`` puts those of the ops table here."""
+    return _up
+
+
+DEVICE = ("lane_and_row", "give", "derivative", "largest_share")
 
 
 def layer_back(
@@ -220,29 +225,50 @@ def conv_back(
         give(adjoints, pool[at + i], stride, lane, total)
 
 
+def largest_share(
+    adjoints: Reals, values: Reals, pool: Words, at: Int, count: Int, args: Int, n: Int, dst: Int, i: Int, stride: Int,
+    lane: Int,
+) -> Real:  # fmt: skip
+    """Items: ``j*n + k``. All to the first operand that is the largest; of a NaN, its share to all."""
+    items = at + 2 * count + 1
+    total = real(0)
+    for item in range(pool[at + count + i], pool[at + count + i + 1]):
+        operand = pool[items + item]
+        j = operand // n
+        found = values[(dst + j) * stride + lane]
+        upstream = adjoints[(dst + j) * stride + lane]
+        if found != found:
+            total += upstream * found
+        elif values[pool[args + operand] * stride + lane] == found:
+            first = j * n
+            while values[pool[args + first] * stride + lane] != found:
+                first += 1
+            if first == operand:
+                total += upstream
+    return total
+
+
 def largest_back(
     adjoints: Reals, values: Reals, pool: Words, at: Int, count: Int, args: Int, n: Int, dst: Int, stride: Int,
     lanes: Int,
 ) -> None:  # fmt: skip
-    """Items: ``j*n + k``. All to the first operand that is the largest; of a NaN, its share to all."""
+    """See :func:`largest_share`."""
     lane, i = lane_and_row()
     if lane < lanes and i < count:
-        items = at + 2 * count + 1
-        total = real(0)
-        for item in range(pool[at + count + i], pool[at + count + i + 1]):
-            operand = pool[items + item]
-            j = operand // n
-            found = values[(dst + j) * stride + lane]
-            upstream = adjoints[(dst + j) * stride + lane]
-            if found != found:
-                total += upstream * found
-            elif values[pool[args + operand] * stride + lane] == found:
-                first = j * n
-                while values[pool[args + first] * stride + lane] != found:
-                    first += 1
-                if first == operand:
-                    total += upstream
+        total = largest_share(adjoints, values, pool, at, count, args, n, dst, i, stride, lane)
         give(adjoints, pool[at + i], stride, lane, total)
+
+
+def largest_back_joined(
+    adjoints: Reals, values: Reals, pool: Words, at: Int, count: Int, args: Int, n: Int, dst: Int, joined: Int,
+    one: Real, two: Real, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """The same, through operations in front: the rows of their results stand at `joined`, then those of operands."""
+    lane, i = lane_and_row()
+    if lane < lanes and i < count:
+        total = largest_share(adjoints, values, pool, at, count, args, n, dst, i, stride, lane)
+        y, a = values[pool[joined + i] * stride + lane], values[pool[joined + count + i] * stride + lane]
+        give(adjoints, pool[at + i], stride, lane, derivative(total, y, a, one, two))
 
 
 def dot_back(

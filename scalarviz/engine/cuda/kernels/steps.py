@@ -30,7 +30,7 @@ from ..jit import (
     real,
     shared,
 )
-from .rows import lane_and_row
+from .rows import derivative, lane_and_row
 
 
 def pairs(
@@ -102,6 +102,10 @@ def add_up(parts: Doubles, place: Int, fresh: Int, total: Double) -> None:
         parts[place] = total
 
 
+TOGETHER = 16
+"""Slices that a thread loads before it adds the first one, because loading takes long."""
+
+
 def half_gradients(
     state: Reals, size: Int, n: Int, parts: Reals, slices: Words, halves: Words, scale: Int, trained: Flags,
     found: Doubles, stopped: Longs,
@@ -111,16 +115,18 @@ def half_gradients(
     ``found[block]`` is how many of a block's trained ones overflow. Once a step is stopped, its gradient stays.
     """
     inverse, lost = real(1) / state[scale], np.float64(0)
+    some = cuda.local.array(TOGETHER, real)
     if stopped[0] == 0:
         for p in range(cuda.blockIdx.x * TREE + cuda.threadIdx.x, n, cuda.gridDim.x * TREE):
             total = real(0)
             if halves[p] >= 0:
                 q, place, count = np.int64(0), np.int64(halves[p]), slices[halves[p]]
-                while q + 4 <= count:  # four loads at a time
-                    a, b = parts[q * size + place], parts[(q + 1) * size + place]
-                    c, d = parts[(q + 2) * size + place], parts[(q + 3) * size + place]
-                    total = (((total + a) + b) + c) + d
-                    q += 4
+                while q + TOGETHER <= count:
+                    for k in range(TOGETHER):
+                        some[k] = parts[(q + k) * size + place]
+                    for k in range(TOGETHER):
+                        total += some[k]
+                    q += TOGETHER
                 while q < count:
                     total += parts[q * size + place]
                     q += 1
@@ -163,26 +169,35 @@ def loss(
     add_up(parts, (clock[0] - clock[2]) * slices + q, fresh, total)
 
 
+JOINED = False
+
+
 def loss_of_squares(
-    parts: Doubles, values: Reals, adjoints: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int,
-    scale: Int, high: Int, wide: Int, scales: Reals, fresh: Int, clock: Longs, stride: Int, lanes: Int,
+    parts: Doubles, values: Reals, adjoints: Reals, theta: Reals, pool: Words, args: Int, n: Int, numbers: Reals,
+    at: Int, scale: Int, one: Real, two: Real, high: Int, wide: Int, scales: Reals, fresh: Int, clock: Longs,
+    stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows.
 
-    Row `scale`, if it is one, multiplies them. `high` blocks share the rows, and `wide` the lanes.
+    Of the operands of the operations in front of it, if they are joined: their rows follow those of the targets.
+    Parameter `scale`, if it is one, multiplies the adjoints. `high` blocks share the rows, and `wide` the lanes.
     """
     first, row = lane_and_row()
     total, factor = np.float64(0), numbers[at]
     for lane in range(first, lanes, wide * cuda.blockDim.x):
         squares, upstream = real(0), scales[clock[0] - clock[2]]
         if scale >= 0:
-            upstream *= values[scale * stride + lane]
+            upstream *= theta[scale]
         upstream *= factor * real(2)
         for k in range(row, n, high * cuda.blockDim.y):
             place = pool[args + k] * stride + lane
             error = values[place] - values[pool[args + n + k] * stride + lane]
             squares += error * error
-            adjoints[place] = error * upstream
+            if JOINED:
+                y, place = values[place], pool[args + 2 * n + k] * stride + lane
+                adjoints[place] = derivative(error * upstream, y, values[place], one, two)
+            else:
+                adjoints[place] = error * upstream
         total += np.float64(factor * squares)
     if first == 0 and row == 0:
         clock[1] = clock[0] + 1
@@ -221,7 +236,7 @@ def sample(
     return np.int64(x)
 
 
-DEVICE = ("lane_and_row", "sample", "add_up")
+DEVICE = ("lane_and_row", "sample", "add_up", "derivative")
 
 
 def batch_order(
