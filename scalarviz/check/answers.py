@@ -22,7 +22,7 @@ from .gradient import gradient
 from .module import module
 from .pupil_code import check_filled, title_of
 from .report import SECONDS, CheckEnded, Report, run_check
-from .training import training
+from .training import OwnNumber, problems, training, training_of
 from .walks import check_class, check_walk
 
 
@@ -78,6 +78,11 @@ def plain_walk(walk: Any, of: Any = None, hint: str = "", seconds: float = SECON
     return replace(report, looks="`order` holds a node without parents, which has nothing to push.") if leaf else report
 
 
+def training_of_own(step: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
+    """Check one step of gradient descent with numbers of a pupil's own class."""
+    return training_of(step, problems(0, OwnNumber), hint, seconds)
+
+
 def formula(given: Any, of: Any, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
     title = f"slope of {of[1]}"
@@ -94,7 +99,10 @@ def formula(given: Any, of: Any, hint: str = "", seconds: float = SECONDS) -> Re
             fault = str(error).rpartition(": ")[2].partition("; allowed")[0]
             allowed = f"Write it with numbers, {', '.join(of[0].split())}, + - * / ** and functions such as exp"
             raise CheckEnded("kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
-        return replace(report_of(operation, None, operation.__name__, title, (None, 1e-5, 0)), title=title)
+        try:
+            return replace(report_of(operation, None, operation.__name__, title, (None, 1e-5, 0)), title=title)
+        finally:
+            ops.TABLE.pop(operation.__name__, None)  # of this check alone
 
     return run_check("backward", title, hint, find, seconds=seconds)
 
@@ -494,7 +502,7 @@ ANSWERS = MappingProxyType({
     "12.1": Exercise(forward_alone, hint="A result keeps its number, its two operands, and the name of the operation."),
     "12.2": Exercise(sums_and_products, hint="The slope of a sum is 1; that of a product is the other factor."),
     "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then add the node to the list."),
-    "12.4": Exercise(training),
+    "12.4": Exercise(training_of_own),
 })  # fmt: skip
 """The exercises by lesson and number."""
 

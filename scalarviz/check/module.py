@@ -81,6 +81,7 @@ def outputs_of(made: CheckedModule, row: Sequence[float]) -> list[Value]:
 
 
 STEP = 1e-4
+MOST_WEIGHTS = 50
 
 
 @explained(name="check.module")
@@ -183,6 +184,8 @@ def _compare_modules(
     if differ.any():
         at, k = (int(i) for i in np.argwhere(differ)[0])
         cause, details = cause_of(oracle, rows, numbers, got, tolerance)
+        if not cause and (unused := _unused(made, rows, numbers, got)):
+            cause, details = "unused", {"name": unused}
         lines = (
             f"not yet: {COUNT - int(differ.any(axis=1).sum())} of {COUNT} inputs give the right outputs.",
             f"for the input {_row(rows[at])} you returned {got[at, k]:.5g}; expected {wanted[at, k]:.5g}.",
@@ -270,6 +273,15 @@ def _by_differences(title: str, made: CheckedModule, rows: Floats, draw: Any, to
     return _gradients(title, made, rows[: COUNT if made.size <= 20 else 5], expected, max(tolerance, 1e-5))
 
 
+def _unused(made: CheckedModule, rows: Floats, numbers: Floats, got: Floats) -> str:
+    """Return the name of the first weight that changes no output; empty if all do."""
+    for k, name in enumerate(made.weight_names()[:MOST_WEIGHTS]):
+        made.set_weights(numbers + np.eye(len(numbers))[k])
+        if np.array_equal(_collect_outputs(made, rows, got.shape[1]), got):
+            return name
+    return ""
+
+
 def cause_of(
     oracle: CheckedModule, rows: Floats, numbers: Floats, got: Floats, tolerance: float
 ) -> tuple[str, dict[str, Any]]:
@@ -297,6 +309,9 @@ def cause_of(
     biases = np.array(["bias" in name for name in oracle.weight_names()])
     if biases.any() and same(asked(np.where(biases, 0.0, numbers))):
         return "bias", {}
+    for times in range(2, 1 + rows.shape[1]) if biases.any() else ():
+        if same(asked(np.where(biases, times * numbers, numbers))):
+            return "biases", {"times": times}
     ratio = got / np.where(wanted == 0, np.nan, wanted)
     if np.allclose(ratio, ratio.flat[0], rtol=1e-5):
         return "factor", {"factor": f"{float(ratio.flat[0]):.4g}"}

@@ -70,6 +70,8 @@ CAUSE_TEXTS = {
     # of a module
     "parameters": "number of weights: {got}; expected {expected}. {found}",
     "bias": "the bias is not added.",
+    "biases": "the bias is added {times} times: it belongs behind the loop.",
+    "unused": "`{name}` changes no output: does forward use it?",
     "activation": "the activation `{op}` at the end is missing.",
     "bend": "the activation at the end is `{op}`; expected another one.",
     "inputs": "the weights are multiplied with the inputs in another order.",
@@ -77,6 +79,7 @@ CAUSE_TEXTS = {
     "terms": "terms of the sum are missing.",
     # one that the author of the exercise names: the words stand in the lines
     "slip": "",
+    "edit": "{words}",
     "outer": "your function uses `{name}` of another cell, where it is {number}. Compute it from the arguments.",
     # of an answer
     "large": "the size is too large.",
@@ -220,6 +223,18 @@ _misses: dict[tuple[str, str], int] = {}
 def forget() -> None:
     """Reset the count of failing calls: the next one gives no hint."""
     _misses.clear()
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Checks that the pupil does not see: nothing is printed, and no failing call counts."""
+    kept = dict(_misses)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    finally:
+        forget()
+        _misses.update(kept)
 
 
 SECONDS = 10.0

@@ -20,6 +20,15 @@ from .report import SECONDS, CheckEnded, Report, run_check, wrong_report
 STEPS = 3
 
 
+class OwnNumber(Weight):
+    """A weight that is a number with a gradient and nothing else, as an object of a pupil's own class."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("step", "zero_grad"):
+            raise AttributeError(f"'Value' object has no attribute {name!r}: your class has none")
+        return super().__getattribute__(name)
+
+
 @dataclass(slots=True)
 class Problem:
     """A few weights, one sample, and a loss: ``(sum of w * x - target)**2``.
@@ -31,11 +40,12 @@ class Problem:
     inputs: list[float]
     target: float
     lr: float
+    kind: type[Weight] = Weight
     weights: list[Weight] = field(default_factory=list)
     loss_calls: int = 0
 
     def __post_init__(self) -> None:
-        self.weights = [Weight(number, name=f"w{k}") for k, number in enumerate(self.start)]
+        self.weights = [self.kind(number, name=f"w{k}") for k, number in enumerate(self.start)]
 
     def loss(self) -> Value:
         """Return the loss at the current weights."""
@@ -46,7 +56,7 @@ class Problem:
         return total * total  # type: ignore[no-any-return]
 
 
-def problems(seed: int) -> list[Problem]:
+def problems(seed: int, kind: type[Weight] = Weight) -> list[Problem]:
     """Return fifty problems. No two weights of one see the same input, and no step overshoots."""
     draw = np.random.default_rng(seed)
     found = []
@@ -55,7 +65,7 @@ def problems(seed: int) -> list[Problem]:
         inputs = (draw.uniform(0.4, 1.6, count) * draw.choice([-1.0, 1.0], count)).tolist()
         start = draw.uniform(-2.0, 2.0, count).tolist()
         target, lr = float(draw.uniform(3.0, 6.0)), float(draw.uniform(0.01, 0.05))
-        found.append(Problem(start, inputs, target, lr))
+        found.append(Problem(start, inputs, target, lr, kind))
     return found
 
 
@@ -95,6 +105,11 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
     'zero_grad'
     """
     hint, width = checked_options("check.training", hint, tolerance, seed)
+    return training_of(step, problems(seed), hint, seconds, width)
+
+
+def training_of(step: Any, there: Sequence[Problem], hint: str, seconds: float, tolerance: float = 1e-6) -> Report:
+    """Check a step on these problems."""
 
     def find() -> Report:
         check_filled(step)
@@ -102,8 +117,7 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
         if len(own) not in (2, 3):
             wanted = "step(weights, loss, lr) or step(optimizer, loss)"
             raise CheckEnded("arguments", f"wrong number of arguments: {len(own)}; expected {wanted}")
-        there = problems(seed)
-        return _compared(title_of(step), there, [_pupil_weights(step, len(own), one) for one in there], width)
+        return _compared(title_of(step), there, [_pupil_weights(step, len(own), one) for one in there], tolerance)
 
     return run_check("training", title_of(step), hint, find, seconds=seconds)
 

@@ -9,98 +9,30 @@ define the same names. ``# slip cause: old => new`` in the cell of a solution is
 """
 
 import ast
-import contextlib
-import io
 import itertools
 import json
-import linecache
 import re
-import sys
-import types
 from functools import cache
-from pathlib import Path
 
-import jupytext
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.exercises import NOTEBOOKS, NUMBERS, SOLUTIONS, cells_of, defined, handed_in, opened, run, variants_of
 from scalarviz.check import Report
 from scalarviz.check.answers import ANSWERS
 from scalarviz.check.report import CAUSE_TEXTS
 from scalarviz.check.walks import ordered
 
-SOLUTIONS = Path(__file__).parent / "solutions"
 LAWS = SOLUTIONS.with_name("laws")
-NOTEBOOKS = SOLUTIONS.parents[2] / "notebooks"
-NUMBERS = sorted(path.stem for path in SOLUTIONS.glob("*.py"))
 LEAST = 6
 """Wrong answers that each exercise knows."""
-
-
-@cache
-def cells_of(number):
-    """The code cells of a lesson as (source, name of the exercise or "")."""
-    (source,) = NOTEBOOKS.glob(f"{number}-*.py")
-    cells = [cell for cell in jupytext.read(source).cells if cell.cell_type == "code"]
-    tags = [" ".join(cell.metadata.get("tags", ())).partition("exercise: ")[2] for cell in cells]
-    return [(cell.source, name) for cell, name in zip(cells, tags, strict=True)]
-
-
-def variants_of(number):
-    """What is handed in, by the name of the exercise: "solution" or "slip", its cause, its source."""
-    text = (SOLUTIONS / f"{number}.py").read_text(encoding="utf-8")
-    found = {name: [] for _, name in cells_of(number) if name}
-    for head, cell in re.findall(r"^# %% (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE):
-        name, kind, cause = re.fullmatch(r"([\w-]+): (solution|slip) ?(\w*)", head.strip()).groups()
-        slips = re.findall(r"^# slip ?(\w*): (.+) => (.+)$", cell, re.MULTILINE)
-        source = re.sub(r"^# slip.*\n", "", cell, flags=re.MULTILINE).strip()
-        assert all(source.count(old) == 1 for _, old, _ in slips), name
-        found[name].append((kind, cause, source))
-        found[name] += [("slip", cause, source.replace(old, new)) for cause, old, new in slips]
-    return found
 
 
 def laws_of(number):
     """What is true after cells of a lesson: pairs of a line of the cell and statements, in the order of the cells."""
     text = (LAWS / f"{number}.py").read_text(encoding="utf-8")
     return re.findall(r"^# %% after: (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE)
-
-
-def defined(statement):
-    """The names that a statement defines."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}
-    names = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-    return {node.id for node in names}
-
-
-def handed_in(cell, source):
-    """The exercise with a variant in the place of what it defines."""
-    names = set().union(*(defined(statement) for statement in ast.parse(source).body))
-    kept = [statement for statement in ast.parse(cell).body if not defined(statement) & names]
-    return "\n\n".join([source, *(ast.get_source_segment(cell, statement) for statement in kept)])
-
-
-def run(source, namespace, title):
-    """Run a cell; gives its last expression."""
-    file = f"<{title}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    body = ast.parse(source).body
-    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    exec(compile(ast.Module(body, []), file, "exec"), namespace)
-    return None if last is None else eval(compile(ast.Expression(last.value), file, "eval"), namespace)
-
-
-@contextlib.contextmanager
-def opened(number):
-    """The empty namespace of a lesson, and what is printed. Pictures, which cost half the time, are not drawn."""
-    module = types.ModuleType(f"lesson_{number}")
-    sys.modules[module.__name__] = module  # dataclasses look for it
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
-        for owner, name in ((sv, "live"), (sv, "player"), (sv, "lesson"), (sv.view, "render"), (sv.view, "picture")):
-            patch.setattr(owner, name, lambda *_, **__: np.zeros((4, 4, 3), np.uint8), raising=False)
-        yield vars(module), said
 
 
 @cache
