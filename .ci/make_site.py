@@ -35,7 +35,7 @@ COPIED = ("CHANGELOG.md", "LICENSE", "CITATION.cff", "CONTRIBUTING.md", "docs", 
           "scenes", "scalarviz", "setup.cfg")  # fmt: skip
 """What pages show or link to; a file that is no page can be downloaded from the site."""
 BEGIN = ("docs/start", "docs/install", "docs/recipes", "players")
-COURSE = ("docs/lessons", "docs/lesson-plans")
+COURSE = ("docs/lessons", "docs/lesson-plans", "docs/lecturers")
 GUIDES = ("docs/scenes", "docs/window", "docs/python", "docs/notebooks", "docs/sharing", "docs/sweeps", "docs/watching",
           "docs/onnx", "docs/files", "docs/gpu", "docs/clusters", "docs/help", "docs/glossary")  # fmt: skip
 REFERENCE = ("scalars", "nn", "optim", "run", "panels", "view", "check", "io")

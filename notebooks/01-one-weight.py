@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: how do you know whether a weight should rise or fall?**
 #
-# You need to know: the *slope* of a line. The lesson takes about 20 minutes. Run the cells from top to bottom.
+# You need to know: the *slope* of a line. The lesson takes about 25 minutes. Run the cells from top to bottom.
 
 # %%
 import scalarviz as sv

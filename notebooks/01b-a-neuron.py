@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: does the rule for the gradient of one weight also work for twelve weights?**
 #
-# You need to know: forward, backward, step (lesson 01). The lesson takes about 20 minutes.
+# You need to know: forward, backward, step (lesson 01). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np

@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: does a fast engine compute the same numbers as plain Python?**
 #
-# You need to know: forward, backward, step (lessons 01 and 01b). The lesson takes about 20 minutes.
+# You need to know: forward, backward, step (lessons 01 and 01b). The lesson takes about 30 minutes.
 
 # %%
 import time
@@ -244,6 +244,23 @@ sv.lesson("02")
 # %% [markdown]
 # ## Now you
 #
+# **First, a class.** A class is a plan for objects. `__init__` runs when an object is created, and stores numbers in
+# the object, which is called `self`. A function of the class, such as `after`, reads these numbers.
+
+
+# %%
+class Savings:
+    def __init__(self, euros):
+        self.euros = euros
+
+    def after(self, years):
+        return self.euros * 1.02**years
+
+
+mine, yours = Savings(100), Savings(50)
+print(f"mine: {mine.after(3):.2f} euros   yours: {yours.after(3):.2f} euros")
+
+# %% [markdown]
 # **1. A unit of your own.** The class below is a unit with a sigmoid, written as in PyTorch. `__init__` creates the
 # numbers to train. Complete `forward`, which returns the output.
 

@@ -20,7 +20,7 @@
 # **The question of this lesson: what can a network with a hidden layer do that one layer cannot?**
 #
 # You need to know: a unit adds up weighted inputs and applies an activation function to the sum (lessons 01b and 02).
-# The lesson takes about 20 minutes.
+# The lesson takes about 35 minutes.
 
 # %%
 import numpy as np
@@ -280,6 +280,20 @@ sv.check.exercise("03.3", answer)
 answer = ...
 sv.check.exercise("03.4", answer)
 
+
+# %% [markdown]
+# **A backward rule**, before you write one. The slope of `y = sin(a)` is `cos(a)`. The rule multiplies this slope by
+# `upstream`, the slope of the loss with respect to `y`. The library gets the same number:
+
+
+# %%
+def sine_rule(a, upstream):
+    return upstream * np.cos(a)
+
+
+a = sv.Value(0.5)
+sv.sin(a).backward(3.0)
+print(f"rule: {sine_rule(0.5, 3.0):.4f}   library: {a.grad:.4f}")
 
 # %% [markdown]
 # **5. The backward rule of a sigmoid.** The slope of `y = sigmoid(a)` is `y * (1 - y)`. The argument `upstream` is the

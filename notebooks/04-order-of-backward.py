@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: does the order of backward matter?**
 #
-# You need to know: a gradient is a slope, and slopes along a path are multiplied (lesson 01). The lesson takes about 15
+# You need to know: a gradient is a slope, and slopes along a path are multiplied (lesson 01). The lesson takes about 30
 # minutes.
 
 # %%
@@ -331,6 +331,22 @@ sv.check.exercise("04.2", answer)
 answer = ...
 sv.check.exercise("04.3", answer)
 
+
+# %% [markdown]
+# **A walk through a graph**, before you write one. A function may call itself: `reached` takes a node, and then the
+# same for each of its parents. `x` has no parents, so the walk ends there. A node that is used twice is found twice.
+
+
+# %%
+def reached(node):
+    found = [node.op or "x"]
+    for parent in node.parents:
+        found += reached(parent)
+    return found
+
+
+x = sv.Value(2.0)
+print(reached(x * x + x))
 
 # %% [markdown]
 # **4. A whole `backward`.** Write `backward` for any graph. At the start all gradients are 0. The list `order` must

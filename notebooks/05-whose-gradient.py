@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: why must gradients be cleared, and who clears them?**
 #
-# You need to know: forward, backward, step (lesson 01). The lesson takes about 15 minutes.
+# You need to know: forward, backward, step (lesson 01). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np

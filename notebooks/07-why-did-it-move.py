@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: what moved the weight, and by how much?**
 #
-# You need to know: a gradient is δ times the input (lesson 06). The lesson takes about 15 minutes.
+# You need to know: a gradient is δ times the input (lesson 06). The lesson takes about 25 minutes.
 
 # %%
 import numpy as np

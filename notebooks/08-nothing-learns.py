@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: how do you find out what is wrong with a network, without guessing?**
 #
-# You need to know: layers and gradients (lessons 03 and 06). The lesson takes about 20 minutes.
+# You need to know: layers and gradients (lessons 03 and 06). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np

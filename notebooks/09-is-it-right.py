@@ -18,7 +18,7 @@
 #
 # **The question of this lesson: how do you know that a gradient is right, if even a wrong one makes the loss fall?**
 #
-# You need to know: the chain rule (lesson 06). The lesson takes about 15 minutes.
+# You need to know: the chain rule (lesson 06). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np

@@ -21,7 +21,7 @@
 # **The question of this lesson: how much does an engine have to know about an operation?**
 #
 # You need to know: a backward rule and its check (lesson 09), and why one unit cannot learn exclusive or, XOR (lesson
-# 03). The lesson takes about 15 minutes.
+# 03). The lesson takes about 25 minutes.
 
 # %%
 import timeit

@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: what is in a GPT that is not in a neuron?**
 #
-# You need to know: layers (lesson 03), the chain rule (lesson 06). The lesson takes about 20 minutes.
+# You need to know: layers (lesson 03), the chain rule (lesson 06). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np

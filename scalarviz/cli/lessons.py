@@ -1,14 +1,15 @@
-"""``scalarviz lessons``: list the lessons, or copy their notebooks."""
+"""``scalarviz lessons``: list the lessons, copy their notebooks, or mark those that pupils have handed in."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from ..errors import InputError
-from ..io.atomic import path_text
-from ..lessons import shelf
+from ..io.atomic import check_target, path_text
+from ..lessons import marking, shelf
 from .console import say, tell
 from .flags import Command, argument, model_of
 
@@ -22,12 +23,27 @@ def command() -> Command:
             bool,
             Field(False, description="Include the outputs of the cells; without outputs, pupils predict first."),
         ),
+        "check": (
+            str | None,
+            Field(None, description="Run the notebooks in this folder (a subfolder for each student) and mark them."),
+        ),
+        "table": (
+            str,
+            Field("marks.csv", description="The file for the marks.", json_schema_extra={"written": True}),
+        ),
+        "seconds": (float, Field(120.0, gt=0, description="The most time for one notebook.")),
+        "megabytes": (int, Field(2048, ge=512, description="The most memory for one notebook.")),
     }
     return model_of("LessonsOptions", flags, ()), lessons
 
 
 def lessons(options: Any) -> int:
     """List the lessons, or copy them into a folder; return the exit code."""
+    if options.check is not None:
+        return _mark(options)
+    for name in ("table", "seconds", "megabytes"):
+        if name in options.model_fields_set:
+            raise InputError(f"lessons: --{name} needs --check: scalarviz lessons --check FOLDER --{name} ...")
     if options.folder is None:
         for given, name in ((options.overwrite, "--overwrite"), (options.outputs, "--outputs")):
             if given:
@@ -44,4 +60,27 @@ def lessons(options: Any) -> int:
         say(f"kept {path_text(file)}: your copy differs; --overwrite replaces it")
     if done.same:
         say(f"{len(done.same)} of the files were already there")
+    return 0
+
+
+def _mark(options: Any) -> int:
+    """Mark the notebooks of a folder; a table is there after each student, also if the command is interrupted."""
+    table = Path(options.table)
+    if options.folder is not None or options.outputs:
+        raise InputError("lessons: --check takes its folder itself: scalarviz lessons --check FOLDER --table marks.csv")
+    if table.exists() and not options.overwrite:
+        raise InputError(f"lessons: {path_text(table)} exists; --overwrite replaces it, or give another --table")
+    check_target(table)
+    students = marking.handed_in(Path(options.check))
+    files = [file for mine in students.values() for file in mine]
+    say(f"{len(files)} notebooks of {len(students)} students run now: this runs the students' own programs")
+    marks = marking.marks_of(files, options.seconds, options.megabytes)
+    rows: dict[str, list[marking.Marked]] = {}
+    for student, mine in students.items():
+        rows[student] = [next(marks) for _ in mine]
+        marking.write_table(table, rows)
+        right = {number for one in rows[student] for number, (points, _) in one.points.items() if points}
+        remarks = "".join(f"; {one.file.name}: {one.remark}" for one in rows[student] if one.remark)
+        tell(f"{student}: {len(right)} right{remarks}")
+    tell(f"wrote {path_text(table)}")
     return 0

@@ -326,7 +326,18 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "lessons": dict.fromkeys(
         ("''", "text.txt", "text.txt/x", "a\0b", "x" * 300, "--overwrite", "a b", "--force a", "--seed"), ()
-    ),
+    )
+    | {
+        "--check gone": ("needs a folder of notebooks",),
+        "--check .": ("no notebooks",),
+        "--check . a": ("takes its folder itself",),
+        "--check . --outputs": ("takes its folder itself",),
+        "--check . --table text.txt": ("--overwrite",),
+        "--check . --seconds 0": ("seconds",),
+        "--check . --megabytes 1": ("megabytes",),
+        "--table marks.csv": ("--check",),
+        "--seconds 5": ("--check",),
+    },
     "": {
         "foo": ("foo", "scalarviz --help", ", ".join(TAUGHT)),
         f"{LONG}.py --steps 1": ("file name too long",),

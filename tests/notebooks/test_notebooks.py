@@ -32,6 +32,8 @@ HELD = re.compile(r'<img (?:class="[\w-]+" )?alt="([^"]+)" width="(\d+)" src="da
 LONGEST = 13
 """Lines of a cell: more do not fit on a slide."""
 each_lesson = pytest.mark.parametrize("number", SOURCES)
+WORDS, CELL, EXERCISE = 150, 0.4, 4
+"""Words a minute, minutes for a cell and for an exercise: the estimate of docs/lessons.md."""
 
 
 def made_anew(number, folder):
@@ -177,3 +179,15 @@ def test_the_first_lessons_numbers_are_true():
     found = [numbers_after(kept, f"{name}: value", 2)[1] for name in ("w0", "w1", "w2", "bias")]
     assert found == pytest.approx([slope * x for x in (0.9, 0.5, 0.1, 1.0)], abs=5e-5)
     assert numbers_after(kept, "-> [", 3) == pytest.approx([0.1, 0.5, 0.9], abs=0.06)
+
+
+@each_lesson
+def test_a_lesson_and_the_page_of_the_course_state_the_minutes_that_follow_from_its_length(number):
+    cells = jupytext.read(SOURCES[number]).cells
+    words = sum(len(re.findall(r"\w+", cell.source)) for cell in cells if cell.cell_type == "markdown")
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    exercises = sum("exercise: " in " ".join(cell.metadata.get("tags", ())) for cell in code)
+    minutes = 5 * round((words / WORDS + CELL * (len(code) - exercises) + EXERCISE * exercises) / 5)
+    told = re.findall(r"takes about (\d+)\s+minutes", "\n".join(cell.source for cell in cells))
+    (row,) = re.findall(rf"^\| {number} [^|]+\| (\d+) \|", (ROOT / "docs/lessons.md").read_text("utf-8"), re.MULTILINE)
+    assert [*map(int, told), int(row)] == [minutes, minutes]

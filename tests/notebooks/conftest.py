@@ -1,0 +1,5 @@
+"""The fixture of the kit that runs commands."""
+
+from kit.commands import cli
+
+__all__ = ["cli"]
