@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -135,8 +136,7 @@ def begin(said: str, megabytes: int) -> None:
     """Prepare a kernel for a pupil's cells: a limit of memory, no pictures, and a list of what the checks say."""
     import numpy as np
 
-    import scalarviz as sv
-
+    sv: Any = import_module("scalarviz")  # what the pupil's cells import
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
         import resource
 
