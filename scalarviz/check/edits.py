@@ -158,9 +158,9 @@ def _other_number(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.e
         near = (node.value + 1, node.value - 1, -node.value)
         for number in dict.fromkeys((*NUMBERS, *near)):
             if number != node.value:
-                yield f"the number {node.value} is another one.", ast.Constant(number)
+                yield f"another number belongs in the place of {node.value}.", ast.Constant(number)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        yield f"the power in {_said(node)} is another one.", ast.BinOp(node.left, ast.Mult(), node.left)
+        yield f"another power belongs in {_said(node)}.", ast.BinOp(node.left, ast.Mult(), node.left)
 
 
 def _too_much(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.expr]]:

@@ -85,7 +85,7 @@ def test_the_checks_name_what_is_wrong_in_answers_that_they_have_not_seen():
         ("def f(a, up):\n    return up * 2 * (up + 1)", "in the place of one `up`"),
         ("def f(a, up):\n    return a * 2 * (up + 1)", "`a` and `up` are exchanged"),
         ("def f(a, up):\n    return up * 2 * (a - 1)", "another operation belongs in `a - 1`"),
-        ("def f(a, up):\n    return up * 2 * (a + 2)", "the number 2"),
+        ("def f(a, up):\n    return up * 2 * (a + 2)", "another number belongs in the place of 2"),
         ("def f(a, up):\n    return up * 2 * (a + 1) * abs(a)", "`abs(a)` does not belong"),
         ("def f(a, up):\n    return up * (a + 1)", "something is missing"),
         ("def f(a, up):\n    return 7.0", ""),
