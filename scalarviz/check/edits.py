@@ -44,9 +44,18 @@ def place_of_mistake(given: Any, report_of: Callable[[Any], Report], report: Rep
                 found = report_of(build(changed))
         except Exception:  # a change may make code that cannot run
             continue
-        if found.passed or (found.state == "wrong" and found.where not in ("", report.where)):
+        if found.passed or _mended(report, found):
             return words
     return ""
+
+
+def _mended(before: Report, after: Report) -> bool:
+    """Return whether the slope that was wrong has changed and is right now; the first wrong one is as it was before."""
+    if after.state != "wrong" or after.where in ("", before.where) or before.given is None or after.given is None:
+        return False
+    as_before = (before.given == after.given).all(axis=0)
+    changed = before.given[:, ~as_before] == before.got
+    return bool(changed.any() and (after.given[:, as_before] == after.got).any())
 
 
 def _parsed(given: Any) -> tuple[ast.AST | None, Callable[[ast.AST], Any] | None]:

@@ -9,7 +9,7 @@ from ..arguments import did_you_mean, explained
 from ..checks import text
 from ..errors import UnknownNameError, listing, shown
 from .answer import answer
-from .edits import place_of_mistake
+from .edits import LONGEST, place_of_mistake
 from .points import near
 from .pupil_code import numbers_outside
 from .report import CAUSE_TEXTS, SECONDS, Report
@@ -65,7 +65,8 @@ def exercise(number: str, given: Any, truth: Any = None, *, seconds: float = SEC
             return replace(report, cause="slip", looks=words)
     for name, value in numbers_outside(given):
         return replace(report, cause="outer", looks=CAUSE_TEXTS["outer"].format(name=name, number=f"{value:.4g}"))
-    words = "" if report.cause else place_of_mistake(given, lambda changed: entry.report(changed, seconds), report)
+    limit = min(seconds, LONGEST)  # a change may make a loop endless
+    words = "" if report.cause else place_of_mistake(given, lambda changed: entry.report(changed, limit), report)
     return replace(report, cause="edit", looks=words) if words else report
 
 

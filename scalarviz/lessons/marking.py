@@ -86,7 +86,12 @@ def _marked(file: Path, seconds: float, megabytes: int) -> Marked:
         )
         try:
             done = subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, timeout=seconds + SPARE, text=True, check=False
+                [sys.executable, "-c", code],
+                capture_output=True,
+                timeout=seconds + SPARE,
+                check=False,
+                encoding="utf-8",
+                errors="replace",
             )
             found.remark = done.stdout.strip()
             if done.returncode and not found.remark:
@@ -94,10 +99,10 @@ def _marked(file: Path, seconds: float, megabytes: int) -> Marked:
         except subprocess.TimeoutExpired:
             found.remark = f"stopped after {seconds:g} s"
         with suppress(OSError):
-            for line in said.read_text(encoding="utf-8").splitlines():
+            for line in said.read_text(encoding="utf-8", errors="replace").splitlines():
                 with suppress(ValueError, TypeError):
                     number, right, text = json.loads(line)
-                    found.points[number] = int(right), str(text)
+                    found.points[str(number)] = int(right), str(text)
     return found
 
 
@@ -162,7 +167,15 @@ def table(rows: dict[str, list[Marked]]) -> str:
     numbers = sorted({number for marked in rows.values() for one in marked for number in one.points}, key=_order)
     text = io.StringIO()
     write = csv.writer(text).writerow
-    write(["student", "points", "of", *(name for number in numbers for name in (number, f"{number} said")), "remarks"])
+    write(
+        [
+            "student",
+            "points",
+            "of",
+            *(_safe(name) for number in numbers for name in (number, f"{number} said")),
+            "remarks",
+        ]
+    )
     for student, marked in rows.items():
         best = {number: max(one.points[number] for one in marked if number in one.points)
                 for number in numbers if any(number in one.points for one in marked)}  # fmt: skip
