@@ -39,6 +39,14 @@ def no_thread_stays():
         time.sleep(0.01)
 
 
+@pytest.fixture(autouse=True)
+def no_recording_stays():
+    """Fail a test that leaves its thread recording or without gradients: every later one would fail in its place."""
+    yield
+    tracing = sys.modules.get("scalarviz.scalar.tracing")
+    assert tracing is None or tracing.set_mode(None) is None
+
+
 @functools.cache
 def oracle_maker():
     """The script that wrote the stored reference values, as a module."""

@@ -15,6 +15,7 @@ from traceback import walk_stack
 from typing import Any, Literal
 
 from ..errors import InputError, shown
+from ..scalar import tracing
 from ..scalar.number import as_number
 
 CAUSE_TEXTS = {
@@ -295,11 +296,14 @@ def run_check(
     printed = StringIO()
     if not as_number(seconds, f"check.{kind}: seconds") > 0:
         raise InputError(f"check.{kind}: seconds must be > 0, got {shown(seconds)}; try {SECONDS:g}")
+    mode = tracing.current_mode()
     try:
         with redirect_stdout(printed), _limited(title, seconds):
             found = find()
     except CheckEnded as ended:
         found = Report(title, ended.state, ended.lines, ended.cause)
+    finally:
+        tracing.set_mode(mode)  # the error of a time limit may arrive in the lines that end a recording
     said = printed.getvalue().splitlines()
     if said:  # a check calls a function hundreds of times
         print(*said[:MOST_LINES], *["..."] * (len(said) > MOST_LINES), sep="\n")
