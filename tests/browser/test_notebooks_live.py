@@ -191,6 +191,7 @@ def test_jupyterlab(opened):
     page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
     assert page.locator("img[class^=scalarviz-still]").count() == 1
     assert not page.locator("img[class^=scalarviz-still]").is_visible()  # while the widget lives
+    assert not page.get_by_text("This picture does not move").is_visible()
     press(page, "Space")
     page.wait_for_function(f"{CELL}.frame.step > 5", timeout=60_000)
     count = page.locator(".jp-CodeCell").count()
@@ -286,6 +287,7 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
         assert image.is_visible()
         assert image.evaluate("e => e.complete && e.naturalWidth") == 480
     assert not page.locator("iframe.scalarviz-player").count()
+    assert "pip install anywidget" in page.get_by_text("This picture does not move").inner_text()
     assert "jupyter-widgets:not(:has(*))" in shown.still.output.html  # it hides the words for a widget that is gone
 
 

@@ -102,6 +102,7 @@ def test_a_graph_follows_its_numbers():
     assert [one["svg"] == sent[0]["svg"] for one in sent] == [True, False]
     shown.appear()
     assert re.match(r'<img class="scalarviz-still-\w+" alt="graph of z" src="data:image/svg', shown.still.output.html)
+    assert "This picture does not move." in shown.still.output.html
     data, _ = shown.still.output._repr_mimebundle_()
     assert (data["image/svg+xml"], data["text/plain"]) == (shown._drawing.svg, "graph of z")  # for who shows no HTML
     with pytest.raises(InputError, match="a graph has no steps"):
