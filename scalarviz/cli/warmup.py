@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 from pydantic.config import JsonDict
@@ -32,6 +32,10 @@ def command() -> Command:
                 None, json_schema_extra=kind, description="Also compile for this kind of GPU; the machine needs no GPU."
             ),
         ),
+        "only": (
+            Literal["lessons"] | None,
+            Field(None, json_schema_extra={"flag": "--for"}, description="Compile no more than the lessons need."),
+        ),
     }
     return model_of("WarmupOptions", flags, ()), warm_up
 
@@ -49,21 +53,46 @@ def warm_up(options: Any) -> int:
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
     gpus = _local_gpus() if options.gpu is None else [_named(options.gpu)]
-    from ..engine.cpu.loader import warmup
+    from ..engine.cpu.loader import fill, warmup
     from ..engine.cpu.wire import KERNELS
     from ..scalar import ops
 
-    def compile_all(update: Callable[[int, str], object]) -> None:
-        warmup(DTYPES, progress=lambda done, total, what: _checked(refusal(), update, done, what))
-
     _checked(refusal())
+    units = _needed_by_lessons() if options.only == "lessons" else None
+    count = len(DTYPES) * (len(KERNELS) + len(ops.TABLE)) if units is None else len(units)
+
+    def compile_all(update: Callable[[int, str], object]) -> None:
+        def report(done: int, total: int, what: str) -> None:
+            _checked(refusal(), update, done, what)
+
+        if units is None:
+            warmup(DTYPES, progress=report)
+        else:
+            fill(units, report)
+
     if options.quiet:
         with suppress(AttributeError, OSError):  # Windows has no nice
             os.nice(10)
-    _show_progress("", options.quiet, len(DTYPES) * (len(KERNELS) + len(ops.TABLE)), compile_all)
+    _show_progress("", options.quiet, count, compile_all)
     for gpu in gpus:
         _show_progress(f" for {gpu.name}", options.quiet, *_work_for(gpu, options.quiet))
     return 0
+
+
+def _needed_by_lessons() -> list[tuple[str, str, str]]:
+    """Return the kernels that the lessons' networks miss, in both dtypes."""
+    from ..lessons.scenes import SCENES
+    from ..run import Run
+    from ..run.engines import missing_kernels
+
+    found: dict[tuple[str, str, str], None] = {}
+    for scene in SCENES.values():
+        for dtype in DTYPES:
+            run = scene().run
+            parts = run.model, run.loss_function, run.optimizer, run.samples()
+            with Run(*parts, batch_size=run.batch_size, engine="numba", dtype=dtype) as again:
+                found |= dict.fromkeys(missing_kernels(again))
+    return list(found)
 
 
 def _show_progress(where: str, quiet: bool, count: int, work: Callable[[Callable[[int, str], object]], None]) -> None:

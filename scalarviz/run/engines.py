@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..contexts import collection_paused
 from ..engine.outside import Outside
@@ -65,6 +65,13 @@ def advance(run: Run, most: int) -> int:
 def ready(run: Run) -> bool:
     """Return whether the first step begins at once, without compiling or loading kernels."""
     return run._training.trainer.ready
+
+
+def missing_kernels(run: Run) -> list[tuple[str, str, str]]:
+    """Return the units that the first step of a run with ``engine="numba"`` would compile; see `engine.cpu.loader`."""
+    trainer: Any = run._training.trainer
+    found: list[tuple[str, str, str]] = trainer.missing()
+    return found
 
 
 def full_speed(run: Run) -> float:

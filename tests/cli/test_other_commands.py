@@ -45,6 +45,8 @@ def test_help_version_and_warmup(cli, monkeypatch):
     result = cli("warmup")
     assert (result.code, result.out, asked) == (0, "", ["float32", "float64"])
     assert "compiled and cached" in result.err
+    result = cli("warmup", "--for", "rgb")
+    assert (result.code, "--for" in result.err, "lessons" in result.err) == (2, True, True)
 
 
 # ---- doctor

@@ -1,5 +1,7 @@
 """``sv.lesson``: each scene trains, is a function of its seed, and hides what a teacher hides."""
 
+import subprocess
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -76,3 +78,28 @@ ROWS = {f"sv.lesson({bad})": (ScalarvizError, *["allowed: 01, 01b, 02"][: k < 3]
 @refusals(ROWS, globals())
 def test_there_is_no_such_lesson(refusal):
     refusal.check()
+
+
+LOADS = """
+import os, sys
+from unittest import mock
+from scalarviz.cli.warmup import _needed_by_lessons
+from scalarviz.engine.cpu import units
+with mock.patch.dict(os.environ, SCALARVIZ_CACHE_DIR=sys.argv[1]):
+    needed = {units._name_of(unit) for unit in _needed_by_lessons()}
+for file in sys.argv[2:]:
+    exec(compile(open(file).read(), file, "exec"), {"__name__": "__main__"})
+print("\\n", len(units.LOADED), *set(units.LOADED) - needed)
+"""
+"""Prints how many kernels some scripts load, and those that the lessons' scenes do not need."""
+
+
+def test_after_a_warmup_for_the_lessons_their_cells_compile_nothing_but_an_operation_of_their_own(tmp_path):
+    compile_some = "02", "03", "10", "11", "13", "14"
+    scripts = [str(lesson.script) for lesson in shelf.lessons() if lesson.number in compile_some]
+    command = [sys.executable, "-c", LOADS, str(tmp_path / "empty"), *scripts]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 0, ran.stderr
+    count, *others = ran.stdout.splitlines()[-1].split()
+    assert int(count) > 30
+    assert [unit for unit in others if not unit.startswith("bump-")] == []

@@ -235,7 +235,7 @@ class NumbaTrainer(HostTrainer):
     @property
     def ready(self) -> bool:
         """True if the next call needs no compilation; also loads the cached kernels."""
-        return not self._load()
+        return not self.missing()
 
     @property
     def _ready_machines(self) -> Machines:
@@ -246,12 +246,12 @@ class NumbaTrainer(HostTrainer):
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Load the kernels of this problem; compile the missing ones first."""
-        if missing := self._load():
+        if missing := self.missing():
             compile_kernels(missing, stopped)
             with collection_paused():
                 self._machines = self._make_machines()
 
-    def _load(self) -> list[Unit]:
+    def missing(self) -> list[Unit]:
         """Load the kernels if all are in the cache; otherwise return the missing ones."""
         if self._machines is not None:
             return []
