@@ -44,10 +44,10 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def peers(chosen: Collection[str]) -> list[str]:
+def peers(chosen: Collection[str], report: str) -> list[str]:
     """A line for each chosen workload, or for all: PyTorch eager, JAX jit or scan, the numba engine, both ratios."""
     medians: dict[str, dict[str, float]] = {}
-    for key, timing in results("peers")["seconds"].items():
+    for key, timing in results(report)["seconds"].items():
         workload, contestant = key.rsplit(": ", 1)
         medians.setdefault(workload, {})[contestant] = timing["median"]
     lines = []
@@ -141,27 +141,35 @@ def goals_markdown() -> str:
     return "\n".join(lines)
 
 
-def table(chosen: Collection[str] = ()) -> str:
+def table(chosen: Collection[str] = (), report: str = "peers") -> str:
     """Training steps beside those of others, and where they were measured."""
-    about = results("peers")
+    about = results(report)
     versions = about["versions"]
     head = "| workload, batch | PyTorch eager | best JAX | scalarviz | x PyTorch | x JAX |\n|---|---|---|---|---|---|"
     source = (
-        f"Measured on {about['date'][:10]}: {about['machine']['processor']} with {about['machine']['cores']} shared "
-        f"cores, no GPU, PyTorch {versions['torch']}, JAX {versions['jax']}. Run `make bench` to measure again."
+        f"Measured on {about['date'][:10]}: {about['machine']['processor']}, {about['machine']['cores']} cores, one of "
+        f"them used, no GPU, PyTorch {versions['torch']}, JAX {versions['jax']}."
     )
-    calls = "In the smallest networks, such as XOR, nearly all of PyTorch's time goes into its calls."
-    return "\n".join([head, *peers(chosen), "", source, calls])
+    return "\n".join([head, *peers(chosen, report), "", source])
+
+
+CALLS = (
+    " Run `make bench` to measure again.\n"
+    "In the smallest networks, such as XOR, nearly all of PyTorch's time goes into its calls."
+)
 
 
 def readme() -> str:
     """Five figures."""
-    return table(IN_README)
+    return table(IN_README) + CALLS
 
 
 def markdown() -> str:
     """All figures."""
-    return f"{table()}\n\n{others()}"
+    commit = results("intel/peers")["commit"]
+    said = f"The same on a processor with AVX-512, at commit {commit}; since then, more of scalarviz uses AVX-512:"
+    intel = f"{said}\n\n{table(report='intel/peers')}"
+    return f"{table()}{CALLS}\n\n{intel}\n\n{others()}"
 
 
 def gpu() -> str:
