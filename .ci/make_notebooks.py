@@ -49,9 +49,14 @@ def parse(source: Path) -> NotebookNode:
 
 
 def slide_type(cell: NotebookNode) -> str:
-    """How a cell goes on in a slide show: a headline begins a slide, other text one below it, code stands with it."""
+    """How a cell goes on in a slide show: a headline begins a slide, other text one below it, code stands with it.
+
+    A folded part is on no slide.
+    """
     if cell.cell_type != "markdown":
         return "-"
+    if cell.source.startswith("<details>"):
+        return "skip"
     return "slide" if cell.source.startswith(("# ", "## ")) else "subslide"
 
 

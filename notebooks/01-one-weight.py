@@ -19,7 +19,8 @@
 #
 # **The question of this lesson: how do you know whether a weight should rise or fall?**
 #
-# You need to know: the *slope* of a line. The lesson takes about 25 minutes. Run the cells from top to bottom.
+# You need to know: the *slope* of a line. The lesson takes about 25 minutes. Run the cells from top to bottom. A small
+# triangle hides a formula, and the same lines in PyTorch. Click it if you want to see them. You can also do without.
 
 # %%
 import scalarviz as sv
@@ -62,6 +63,28 @@ by_x = (w.data * (x + nudge) - w.data * x) / nudge
 print(f"slope of y with respect to w = {by_w:.4f}, with respect to x = {by_x:.4f}")
 
 # %% [markdown]
+# <details>
+# <summary>The slope of a product, and the same in PyTorch</summary>
+#
+# A slope is the limit of such quotients. For the product $y = w x$, all terms without $h$ cancel:
+#
+# $$\frac{\partial y}{\partial w} = \lim_{h \to 0} \frac{(w + h)\,x - w\,x}{h} = x,
+# \qquad \frac{\partial y}{\partial x} = w$$
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(-3.0, requires_grad=True)
+# x = torch.tensor(2.0, requires_grad=True)
+# y = w * x
+# y.backward()
+# print(y.item())  # -6.0
+# print(f"{w.grad.item():.4f} {x.grad.item():.4f}")  # 2.0000 -3.0000
+# ```
+#
+# </details>
+
+# %% [markdown]
 # Every product has this rule: **the slope of `w * x` with respect to `w` is `x`**, and the slope with respect to `x` is
 # `w`. Another word for such a slope is **derivative**.
 #
@@ -95,10 +118,34 @@ to_input = w.backward(upstream)
 print(f"w.grad = {w.grad}, passed on to the input: {to_input}")
 
 # %% [markdown]
+# <details>
+# <summary>The chain rule, and the same in PyTorch</summary>
+#
+# The loss $L = (y - 4)^2$ depends on $w$ and $x$ only through $y = w x$:
+#
+# $$\frac{\partial L}{\partial w} = \frac{\partial L}{\partial y} \cdot \frac{\partial y}{\partial w} =
+# 2\,(y - 4) \cdot x, \qquad \frac{\partial L}{\partial x} = 2\,(y - 4) \cdot w$$
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(-3.0, requires_grad=True)
+# x = torch.tensor(2.0, requires_grad=True)
+# loss = (w * x - 4) ** 2
+# loss.backward()
+# print(loss.item())  # 100.0
+# print(w.grad.item(), x.grad.item())  # -40.0 60.0
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## 4. Step: against the gradient
 #
-# The gradient is negative, so the loss falls when `w` rises. Therefore `w` must rise. **Gradient descent** subtracts a
-# small part of the gradient from the weight: `w = w - lr * grad`. The factor `lr` is called the **learning rate**.
+# **Gradient descent** subtracts a small part of the gradient from the weight: `w = w - lr * grad`. The factor `lr` is
+# called the **learning rate**.
+#
+# **Predict:** will `w` rise or fall in this step? Look at the sign of `w.grad`.
 
 # %%
 w.step(lr=0.05)
@@ -106,6 +153,32 @@ y = w.forward(x)
 print(f"w = {w.data}, y = {y}, loss = {(y - target) ** 2}")
 
 # %% [markdown]
+# <details>
+# <summary>The step, and the same in PyTorch</summary>
+#
+# The learning rate is often written $\eta$ (eta). For a small $\eta$ the loss falls, because its change is about
+# $-\eta$ times a square:
+#
+# $$w \leftarrow w - \eta\,\frac{\partial L}{\partial w},
+# \qquad \Delta L \approx -\eta \left(\frac{\partial L}{\partial w}\right)^2$$
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(-3.0, requires_grad=True)
+# sgd = torch.optim.SGD([w], lr=0.05)
+# ((w * 2 - 4) ** 2).backward()
+# sgd.step()
+# print(w.item(), w.item() * 2)  # -1.0 -2.0
+# print((w.item() * 2 - 4) ** 2)  # 36.0
+# ```
+#
+# </details>
+
+# %% [markdown]
+# `w` rose from -3 to -1, and the loss fell. The gradient was negative, so the loss falls when `w` rises. A step of
+# gradient descent goes against the gradient: a negative gradient makes the weight rise, a positive one makes it fall.
+#
 # ## 5. Zero the gradient
 #
 # `backward` *adds* the new gradient to `w.grad`. With several *samples* (pairs of an input and a target), `w.grad`
@@ -157,6 +230,32 @@ for _ in range(5):
     print(f"w = {w.data:7.3f}   distance to 2 = {abs(w.data - 2):.3f}")
 
 # %% [markdown]
+# <details>
+# <summary>The mathematics of overshooting, and the same in PyTorch</summary>
+#
+# The gradient is $2\,(2w - 4) \cdot 2 = 8\,(w - 2)$. So each step multiplies the distance to 2 by the same factor:
+#
+# $$w_{k+1} - 2 = (1 - 8\,\eta)\,(w_k - 2)$$
+#
+# The factor is 0.6 for $\eta = 0.05$ and $-1.4$ for $\eta = 0.3$. The distance shrinks only if $0 < \eta < 0.25$.
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(-3.0, dtype=torch.float64, requires_grad=True)
+# sgd = torch.optim.SGD([w], lr=0.3)
+# path = []
+# for _ in range(5):
+#     sgd.zero_grad()
+#     ((w * 2 - 4) ** 2).backward()
+#     sgd.step()
+#     path.append(w.item())
+# print(*(f"{value:.3f}" for value in path))  # 9.000 -7.800 15.720 -17.208 28.891
+# ```
+#
+# </details>
+
+# %% [markdown]
 # Each step jumps over 2 and lands farther away than before. The steps **overshoot**: the learning rate is too large.
 #
 # ## Live
@@ -164,6 +263,11 @@ for _ in range(5):
 # The next cell shows the same weight as a cube on the curve of the loss. Run the cell. Click the picture, so that it
 # receives your keys. Press **Right** a few times: each press trains one step. The violet line shows the slope where the
 # weight was before the step.
+#
+# **Predict:** press **R** to restart, then **Shift+P**. The picture opens the next training step and asks: will this
+# weight rise or fall? (The picture says *sink*.) Press **Up** or **Down** to answer: the number appears with its
+# reason. Press **`.`** (full stop) for the second question. At the end, press **Shift+P** again, and **Right** to
+# finish the step.
 #
 # Then press **R** to restart, and **P** to open the controls. Double-click the learning rate, type 0.3 and press
 # **Enter**. Press **P** again to close the controls. Then press **Right** a few times.

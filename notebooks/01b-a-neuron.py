@@ -75,6 +75,29 @@ product = by_output * by_sum * by_weight
 print(f"{by_output:.4f} * {by_sum:.4f} * {by_weight} = {product:.4f}")
 
 # %% [markdown]
+# <details>
+# <summary>The chain rule of a neuron, and the same in PyTorch</summary>
+#
+# With $z = \sum_i w_i x_i + b$ and the sigmoid $\sigma(z) = 1 / (1 + e^{-z})$:
+#
+# $$\frac{\partial L}{\partial w_i} = 2\,(\sigma(z) - t) \cdot \sigma(z)\,(1 - \sigma(z)) \cdot x_i$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor([0.9, 0.5, 0.1])
+# w = torch.tensor([0.8, -0.4, 0.3], requires_grad=True)
+# b = torch.tensor(0.2, requires_grad=True)
+# z = w @ x + b
+# loss = (torch.sigmoid(z) - 0.1) ** 2
+# loss.backward()
+# print(f"{z.item():.4f} {loss.item():.4f}")  # 0.7500 0.3354
+# print(*(f"{g:.4f}" for g in [*w.grad, b.grad]))  # 0.2272 0.1262 0.0252 0.2524
+# ```
+#
+# </details>
+
+# %% [markdown]
 # For `w1` and `w2` only the last factor is different: 0.5 and 0.1. For the bias the last factor is 1. A step against
 # these gradients makes the loss smaller:
 
@@ -173,6 +196,27 @@ first = run.loss
 run.step(2999)
 print(f"loss before step 1: {first:.4f}, before step 3000: {run.loss:.4f}")
 show(scene)
+
+# %% [markdown]
+# <details>
+# <summary>The layer as a matrix, and the same in PyTorch</summary>
+#
+# Each row of the matrix $W$ is one neuron, and each row of $X$ one of the $N = 216$ colours. The loss before step 1 is:
+#
+# $$Y = \sigma(X W^{\mathsf T} + b), \qquad L = \frac{1}{3N} \sum_{n,j} \big(Y_{nj} - (1 - X_{nj})\big)^2$$
+#
+# ```python
+# import torch
+#
+# W = torch.tensor([[0.4172, 0.4517, 0.4282], [0.9846, 0.0947, 0.3153], [0.6276, 0.0800, 0.7029]])
+# levels = torch.linspace(0, 1, 6)
+# X = torch.cartesian_prod(levels, levels, levels)
+# Y = torch.sigmoid(X @ W.T + torch.zeros(3))
+# loss = torch.nn.functional.mse_loss(Y, 1 - X)
+# print(len(X), f"{loss.item():.4f}")  # 216 0.1682
+# ```
+#
+# </details>
 
 # %% [markdown]
 # The network has learnt to invert. The weight from the input red to the output red is strongly negative: more red in

@@ -92,6 +92,26 @@ orange = [0.9, 0.5, 0.1]
 print("orange comes out as", [f"{value.data:.2f}" for value in network(orange)])
 print("it should be       ", [f"{1 - number:.2f}" for number in orange])
 
+# %% [markdown]
+# <details>
+# <summary>The network as a formula, and the same in PyTorch</summary>
+#
+# Unit $j$ has the weights $w_{ji}$ and the bias $b_j$. With the sigmoid $\sigma(z) = 1 / (1 + e^{-z})$:
+#
+# $$y_j = \sigma\Big(\sum_i w_{ji}\,x_i + b_j\Big)$$
+#
+# ```python
+# import numpy as np
+# import torch
+#
+# W = torch.tensor(np.random.default_rng(3).uniform(0, 1, (3, 3)))
+# b = torch.zeros(3, dtype=torch.float64)
+# orange = torch.tensor([0.9, 0.5, 0.1], dtype=torch.float64)
+# y = torch.sigmoid(W @ orange + b)
+# print([f"{number:.2f}" for number in y])  # ['0.57', '0.65', '0.64']
+# ```
+#
+# </details>
 
 # %% [markdown]
 # ## The loss
@@ -112,6 +132,28 @@ loss = loss_of_all()
 print(f"loss = {loss.data:.4f}")
 
 # %% [markdown]
+# <details>
+# <summary>The loss as a formula, and the same in PyTorch</summary>
+#
+# The mean goes over $N = 27$ colours and three outputs. $t$ is the target:
+#
+# $$L = \frac{1}{3N} \sum_{n=1}^{N} \sum_{j=1}^{3} \big(y_j^{(n)} - t_j^{(n)}\big)^2$$
+#
+# ```python
+# import numpy as np
+# import torch
+#
+# W = torch.tensor(np.random.default_rng(3).uniform(0, 1, (3, 3)))
+# levels = torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64)
+# colours = torch.cartesian_prod(levels, levels, levels)
+# y = torch.sigmoid(colours @ W.T)
+# loss = torch.nn.functional.mse_loss(y, 1 - colours)
+# print(len(colours), f"{loss.item():.4f}")  # 27 0.2152
+# ```
+#
+# </details>
+
+# %% [markdown]
 # The loss stores every number that it was computed from. These numbers form a graph. There are more than a thousand:
 
 
@@ -129,10 +171,21 @@ print("numbers in the graph of the loss:", count(loss, set()))
 # %% [markdown]
 # ## The loop
 #
+# Backward gives each of the twelve weights its gradient. The next cell prints the gradient of one weight, which leads
+# from the input red to the output red:
+
+# %%
+loss.backward()
+red = weights[0][0]
+print(f"from red to red: {red.data:.3f}, gradient {red.grad:+.4f}")
+
+# %% [markdown]
+# **Predict:** will this weight rise or fall in the first step? Look at the sign of its gradient.
+#
 # The loop has sixty rounds. Each round has four parts: clear the gradients, forward, backward, step.
 
 # %%
-losses = []
+losses, path = [], [red.data]
 began = time.perf_counter()
 for _ in range(60):
     for weight in every:
@@ -142,12 +195,42 @@ for _ in range(60):
     for weight in every:
         weight.step(lr=5.0)
     losses.append(loss.data)
+    path.append(red.data)
 by_hand = time.perf_counter() - began
 
 # %%
 print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
+print("from red to red:", "  ".join(f"{number:.3f}" for number in path[:6]), f" ...  {path[-1]:.3f}")
 
 # %% [markdown]
+# <details>
+# <summary>The loop as a formula, and the same in PyTorch</summary>
+#
+# A step changes all twelve numbers $\theta$ together. $\nabla L$ is the list of their twelve gradients:
+#
+# $$\theta_{k+1} = \theta_k - \eta\,\nabla L(\theta_k)$$
+#
+# ```python
+# import numpy as np
+# import torch
+#
+# W = torch.tensor(np.random.default_rng(3).uniform(0, 1, (3, 3)), requires_grad=True)
+# b = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+# x = torch.cartesian_prod(*[torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64)] * 3)
+# sgd = torch.optim.SGD([W, b], lr=5.0)
+# for _ in range(60):
+#     sgd.zero_grad()
+#     loss = ((torch.sigmoid(x @ W.T + b) - (1 - x)) ** 2).mean()
+#     loss.backward()
+#     sgd.step()
+# print(f"{loss.item():.4f} {W[0, 0].item():.3f}")  # 0.0231 -3.129
+# ```
+#
+# </details>
+
+# %% [markdown]
+# The gradient was positive, so the weight fell.
+#
 # Training needs only this loop. Optimisers, batches and graphics cards make the loop better or faster.
 
 # %%
@@ -155,9 +238,9 @@ found = np.array([[weight.data for weight in row] for row in weights])
 show({"weights": found, "bias": [[bias.data] for bias in biases]}, size=(560, 300))
 
 # %% [markdown]
-# Was your prediction right? The weight from red to red is negative: more red in the input means less red in the output.
-# The weight from red to green is much nearer to zero, because the green output should not depend on the red input. In
-# the table below, a row is an output, and a column is an input:
+# Was your first prediction right? The weight from red to red is negative: more red in the input means less red in the
+# output. The weight from red to green is much nearer to zero, because the green output should not depend on the red
+# input. In the table below, a row is an output, and a column is an input:
 
 # %%
 print(found.round(2))
@@ -228,9 +311,15 @@ print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 
 # %% [markdown]
 # ## Live
 #
-# The next cell shows the same network with other first weights and 216 colours. Run the cell, click the picture, and
-# press **Space** to train. When the loss is small, press **Space** to pause and **R** to restart. Press **P** to open
-# the controls. Double-click the learning rate, 0.5, type 50 and press **Enter**. Press **P** again to close the
+# The next cell shows the same network with other first weights and 216 colours. Run the cell and click the picture.
+#
+# **Predict:** press **Shift+P**. The picture opens a trial step with one colour, orange. It asks about each weight:
+# will it rise or fall? (The picture says *sink*.) Is the output of this weight too high or too low? Press **Up** or
+# **Down** to answer, and **`.`** (full stop) for the next question. When you have seen enough, press **Shift+P** again,
+# and **Right** to finish the step.
+#
+# Then press **Space** to train. When the loss is small, press **Space** to pause and **R** to restart. Press **P** to
+# open the controls. Double-click the learning rate, 0.5, type 50 and press **Enter**. Press **P** again to close the
 # controls. **Predict:** what will the loss do? Then press **Space**.
 
 # %%

@@ -64,6 +64,28 @@ counts = [right_answers(*numbers) for numbers in rng.uniform(-1, 1, (100_000, 3)
 print("right answers of the best:", max(counts))
 
 # %% [markdown]
+# <details>
+# <summary>The proof, and the same in PyTorch</summary>
+#
+# Four right answers would need $b \le 0$, $w_1 + b > 0$, $w_0 + b > 0$ and $w_0 + w_1 + b \le 0$. But the second and
+# the third give a contradiction to the last:
+#
+# $$w_0 + w_1 + b = (w_0 + b) + (w_1 + b) - b > -b \ge 0$$
+#
+# ```python
+# import numpy as np
+# import torch
+#
+# bits = torch.tensor([[0.0, 0], [0, 1], [1, 0], [1, 1]], dtype=torch.float64)
+# wanted = torch.tensor([False, True, True, False])
+# units = torch.tensor(np.random.default_rng(0).uniform(-1, 1, (100_000, 3)))
+# said = units[:, :2] @ bits.T + units[:, 2:] > 0
+# print((said == wanted).sum(dim=1).max().item())  # 3
+# ```
+#
+# </details>
+
+# %% [markdown]
 # The best unit gets three answers right. The reason: the points where `w0 * x + w1 * y + bias` is 0 form a straight
 # line. The unit answers 1 on one side of this line and 0 on the other. The four questions (pairs of bits) are the
 # corners of a square. The two corners with the answer 1 lie **diagonally across** from each other, so no straight line
@@ -104,6 +126,27 @@ exactly_one = sigmoid(20 * (at_least_one - both - 0.5))
 print("x y   or    and   exactly one")
 for bits, *units in zip(BITS, at_least_one, both, exactly_one, strict=True):
     print(*bits, " ", "  ".join(f"{unit:.2f}" for unit in units))
+
+# %% [markdown]
+# <details>
+# <summary>Two layers as formulas, and the same in PyTorch</summary>
+#
+# The rows of $W$ are the hidden units *or* and *and*. The output unit reads their answers $h$:
+#
+# $$h = \sigma(W x + b), \qquad y = \sigma(v \cdot h + c)$$
+#
+# ```python
+# import torch
+#
+# bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+# W, b = torch.tensor([[20.0, 20.0], [20.0, 20.0]]), torch.tensor([-10.0, -30.0])
+# v, c = torch.tensor([20.0, -20.0]), -10.0
+# h = torch.sigmoid(bits @ W.T + b)
+# y = torch.sigmoid(h @ v + c)
+# print(*(f"{number:.2f}" for number in y))  # 0.00 1.00 1.00 0.00
+# ```
+#
+# </details>
 
 # %% [markdown]
 # The first two units, `or` and `and`, are the **hidden layer**. This layer turns each question into **another pair of
@@ -164,6 +207,26 @@ bias = second.weight.data @ first.bias.data + second.bias.data
 one_layer = BITS @ weight.T + bias
 print("the same with one layer:", one_layer.ravel().round(2))
 
+# %% [markdown]
+# <details>
+# <summary>Two layers without a bend, and the same in PyTorch</summary>
+#
+# Two weighted sums after each other are one weighted sum:
+#
+# $$W_2\,(W_1 x + b_1) + b_2 = (W_2 W_1)\,x + (W_2 b_1 + b_2)$$
+#
+# So the best answers are those of the best single weighted sum. Least squares finds it without training:
+#
+# ```python
+# import torch
+#
+# rows = torch.tensor([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+# wanted = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
+# best = torch.linalg.lstsq(rows, wanted).solution
+# print((rows @ best).ravel().numpy().round(2))  # [0.5 0.5 0.5 0.5]
+# ```
+#
+# </details>
 
 # %% [markdown]
 # ## When training gets stuck
@@ -294,6 +357,25 @@ def sine_rule(a, upstream):
 a = sv.Value(0.5)
 sv.sin(a).backward(3.0)
 print(f"rule: {sine_rule(0.5, 3.0):.4f}   library: {a.grad:.4f}")
+
+# %% [markdown]
+# <details>
+# <summary>A backward rule as a formula, and the same in PyTorch</summary>
+#
+# `upstream` is $\partial L / \partial y$. In PyTorch it is the argument of `backward`:
+#
+# $$\frac{\partial L}{\partial a} = \frac{\partial L}{\partial y} \cdot \frac{\partial y}{\partial a} =
+# \frac{\partial L}{\partial y} \cdot \cos a$$
+#
+# ```python
+# import torch
+#
+# a = torch.tensor(0.5, requires_grad=True)
+# torch.sin(a).backward(torch.tensor(3.0))
+# print(f"{a.grad.item():.4f}")  # 2.6327
+# ```
+#
+# </details>
 
 # %% [markdown]
 # **5. The backward rule of a sigmoid.** The slope of `y = sigmoid(a)` is `y * (1 - y)`. The argument `upstream` is the

@@ -114,6 +114,28 @@ print("c first:", found, "  b first:", a.grad)
 side_by_side(c_first=c_first, b_first=sv.draw(c))
 
 # %% [markdown]
+# <details>
+# <summary>The push as a formula, and the same in PyTorch</summary>
+#
+# The gradient of a node $v$ is a sum over all uses of $v$. So it is complete only when every node $u$ that uses $v$ has
+# its own gradient:
+#
+# $$\frac{\partial L}{\partial v} =
+# \sum_{u \text{ uses } v} \frac{\partial L}{\partial u} \cdot \frac{\partial u}{\partial v}$$
+#
+# ```python
+# import torch
+#
+# a = torch.tensor(3.0, requires_grad=True)
+# b = a + a
+# c = b + b
+# c.backward()
+# print(a.grad.item())  # 4.0
+# ```
+#
+# </details>
+
+# %% [markdown]
 # In the second graph, `b` pushed before it had a gradient, so `a` got 0. The gradient of `b`, 2, arrived too late.
 # Python raised no error: **a wrong order gives a wrong number without a warning.**
 #
@@ -236,6 +258,28 @@ nodes["r"].backward()
 print("backward():", x.grad)
 
 # %% [markdown]
+# <details>
+# <summary>The right order in numbers, and the same in PyTorch</summary>
+#
+# Write $\bar v$ for the gradient of $v$. At $x = 2$, with $p = x^2 = 4$, $q = p + x = 6$ and $r = p\,q$:
+#
+# $$\bar r = 1, \qquad \bar q = p\,\bar r = 4, \qquad \bar p = q\,\bar r + \bar q = 10, \qquad \bar x =
+# 2x\,\bar p + \bar q = 44$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor(2.0, requires_grad=True)
+# p = x * x
+# q = p + x
+# r = p * q
+# r.backward()
+# print(x.grad.item())  # 44.0
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## Why backward does not follow every path
 #
 # You can also find the slope without an order: multiply the slopes along each **path** from `c` back to `a`, and add up
@@ -253,6 +297,28 @@ for doublings in (1, 2, 3, 10, 15):
     for _ in range(doublings):
         top = top + top
     print(f"{doublings:2} doublings: {doublings:2} nodes, 1 weight, {paths(top):6,} paths")
+
+# %% [markdown]
+# <details>
+# <summary>The sum over paths, and the same in PyTorch</summary>
+#
+# The slope is the sum over all paths, and each path contributes the product of its slopes. After $n$ doublings there
+# are $2^n$ paths with the product 1:
+#
+# $$\frac{\partial v_n}{\partial v_0} = \sum_{\text{paths}} \; \prod_{\text{edges}} 1 = 2^n$$
+#
+# ```python
+# import torch
+#
+# bottom = torch.tensor(1.0, requires_grad=True)
+# top = bottom
+# for _ in range(15):
+#     top = top + top
+# top.backward()
+# print(f"{bottom.grad.item():,.0f}")  # 32,768
+# ```
+#
+# </details>
 
 # %% [markdown]
 # The number of **paths** doubles with every node, although there is only one weight. In the right order every node
@@ -286,6 +352,29 @@ with sv.mistakes.wrong_order("found"):
     wrong = [slope_of_w(shortcut) for shortcut in (False, True)]
 print(f"plain layers:    right {right[0]:.4f}   as soon as found {wrong[0]:.4f}")
 print(f"with a shortcut: right {right[1]:.4f}   as soon as found {wrong[1]:.4f}")
+
+# %% [markdown]
+# <details>
+# <summary>The shortcut as a formula, and the same in PyTorch</summary>
+#
+# With the shortcut, $h$ has two uses: in $k = \tanh(w h)$ and in the sum $s = k + h$. Its gradient has two terms:
+#
+# $$\bar h = \bar k \cdot w\,(1 - k^2) + \bar s$$
+#
+# ```python
+# import torch
+#
+# def slope_of_w(shortcut):
+#     w = torch.tensor(1.5, requires_grad=True)
+#     h = torch.tanh(w * 0.5)
+#     k = torch.tanh(w * h)
+#     torch.tanh(w * (k + h) if shortcut else w * k).backward()
+#     return w.grad.item()
+#
+# print(f"{slope_of_w(False):.4f} {slope_of_w(True):.4f}")  # 0.5195 0.1595
+# ```
+#
+# </details>
 
 # %% [markdown]
 # Tests of a plain network never find this mistake. A gradient check (lesson 01b) of the network with the shortcut finds

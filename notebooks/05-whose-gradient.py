@@ -42,6 +42,28 @@ loss.backward()
 print("after the second call:", w.grad)
 
 # %% [markdown]
+# <details>
+# <summary>The box as a formula, and the same in PyTorch</summary>
+#
+# Each call adds the slope to the box $g$. PyTorch does the same. (It frees the graph after a call, so the first call
+# needs `retain_graph=True`.)
+#
+# $$g \leftarrow g + \frac{\partial L}{\partial w}, \qquad \frac{\partial L}{\partial w} = 2\,(2w - 4) \cdot 2$$
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(1.5, requires_grad=True)
+# loss = (w * 2 - 4) ** 2
+# loss.backward(retain_graph=True)
+# print(w.grad.item())  # -4.0
+# loss.backward()
+# print(w.grad.item())  # -8.0
+# ```
+#
+# </details>
+
+# %% [markdown]
 # The slope of the loss is `2 * (3 - 4) * 2 = -4` both times. But after the second call `w.grad` is -8.
 #
 # So `w.grad` is not the slope, but a **box that belongs to the weight**. `backward()` *adds* a slope to the number that
@@ -59,6 +81,27 @@ y = w * 2.0 + w * 3.0
 y.backward()
 print("slope:", w.grad)
 sv.draw(y)
+
+# %% [markdown]
+# <details>
+# <summary>The sum over all uses, and the same in PyTorch</summary>
+#
+# Give each use of $w$ its own name, $w_1$ and $w_2$. The slope with respect to $w$ is the sum of the slopes with
+# respect to both:
+#
+# $$y = 2\,w_1 + 3\,w_2, \qquad \frac{dy}{dw} =
+# \frac{\partial y}{\partial w_1} + \frac{\partial y}{\partial w_2} = 2 + 3$$
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(1.5, requires_grad=True)
+# y = w * 2 + w * 3
+# y.backward()
+# print(w.grad.item())  # 5.0
+# ```
+#
+# </details>
 
 # %% [markdown]
 # **Predict:** what would be in the box if each part *replaced* the number in the box, instead of being added to it?
@@ -129,10 +172,56 @@ def path(clear, steps=28, lr=0.1):
     return np.array(places)
 
 
+# %% [markdown]
+# The next cell takes the first three steps of the second run, and calls `backward()` for the fourth:
+
+# %%
+w = sv.Weight(0.0, name="w")
+for _ in range(3):
+    ((w - 2.0) ** 2).backward()
+    w.step(0.1)
+old = w.grad
+((w - 2.0) ** 2).backward()
+print(f"w = {w.data:.2f}   slope: {w.grad - old:+.2f}   in the box: {w.grad:+.2f}")
+
+# %% [markdown]
+# `w` is now a little above 2. **Predict:** will `w` rise or fall in the fourth step? Look at the sign of the slope, and
+# at the sign of the number in the box.
+
 # %%
 cleared, never = path(clear=True), path(clear=False)
 print("cleared:", *cleared[:15].round(2))
 print("never:  ", *never[:15].round(2))
+
+# %% [markdown]
+# <details>
+# <summary>The mathematics of the oscillation, and the same in PyTorch</summary>
+#
+# Without clearing, a step subtracts the sum of all slopes so far. Subtract the equations of two steps in a row:
+#
+# $$w_{k+1} = w_k - \eta \sum_{j \le k} 2\,(w_j - 2) \quad\Rightarrow\quad w_{k+1} - 2\,w_k + w_{k-1} =
+# -2\,\eta\,(w_k - 2)$$
+#
+# On the left is an acceleration, on the right a force towards 2: a spring without friction.
+#
+# ```python
+# import torch
+#
+# w = torch.tensor(0.0, dtype=torch.float64, requires_grad=True)
+# sgd = torch.optim.SGD([w], lr=0.1)
+# path = []
+# for _ in range(7):
+#     ((w - 2) ** 2).backward()
+#     sgd.step()
+#     path.append(w.item())
+# print(*(f"{value:.2f}" for value in path[1:]))  # 1.12 2.02 2.91 3.62 4.01 3.99
+# ```
+#
+# </details>
+
+# %% [markdown]
+# In the fourth step `w` rises from 2.02 to 2.91, away from 2. The slope at 2.02 is positive, but the number in the box
+# is negative, and the step uses the box.
 
 
 # %%
@@ -231,11 +320,37 @@ sum(loss_of(w, x, y) for x, y in zip(X, Y, strict=True)).backward()
 print("in two portions:", in_portions, "  at once:", w.grad)
 
 # %% [markdown]
+# <details>
+# <summary>The batch as a sum, and the same in PyTorch</summary>
+#
+# The slope of a sum is the sum of the slopes, however the sum is split into portions $P$:
+#
+# $$\frac{\partial}{\partial w} \sum_{n} L_n = \sum_{P} \; \sum_{n \in P} \frac{\partial L_n}{\partial w}$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor([0.5, 1.0, 2.0, 3.0])
+# t = torch.tensor([1.0, 2.0, 4.0, 6.0])
+# w = torch.tensor(0.0, requires_grad=True)
+# for portion in ([0, 1], [2, 3]):
+#     ((w * x[portion] - t[portion]) ** 2).sum().backward()
+# print(w.grad.item())  # -57.0
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## Live
 #
 # In the next cell, a line should go through three points. The weight and the bias of the line each get three gradients,
 # one for each point. Run the cell, click the picture, and press **`.`** (full stop) several times. Each press shows one
 # part of a training step. What happens first?
+#
+# **Predict:** press **Right** to finish the step, **B** for the whole batch, and **Shift+P**. The picture opens the
+# next step and asks about the bias and the weight: will it rise or fall? (The picture says *sink*.) Press **Up** or
+# **Down** to answer. The line below the reason shows the gradients of the three points and their mean. Press **`.`**
+# for the next question.
 
 # %%
 sv.lesson("05")

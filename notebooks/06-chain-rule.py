@@ -96,6 +96,30 @@ links = 2 * (y - target[0]), v0, 1 - h0 * h0, x[0]
 print(" * ".join(f"({link:.4f})" for link in links), f"= {np.prod(links):.4f}")
 
 # %% [markdown]
+# <details>
+# <summary>The chain rule, and the same in PyTorch</summary>
+#
+# The gradient is the product of the four slopes on the path. PyTorch multiplies them, too:
+#
+# $$\frac{\partial L}{\partial w_{00}} =
+# \frac{\partial L}{\partial y} \cdot \frac{\partial y}{\partial h_0} \cdot
+# \frac{\partial h_0}{\partial s_0} \cdot \frac{\partial s_0}{\partial w_{00}} =
+# 2\,(y - t) \cdot v_0 \cdot (1 - h_0^2) \cdot x_0$$
+#
+# ```python
+# import torch
+#
+# W = torch.tensor([[0.5, -1.0], [1.5, 0.5]], requires_grad=True)
+# h = torch.tanh(W @ torch.tensor([1.0, 0.5]) + torch.tensor([0.1, -0.2]))
+# y = h @ torch.tensor([2.0, -0.5]) + 0.3
+# loss = (y - 1) ** 2
+# loss.backward()
+# print(f"{y.item():.4f} {loss.item():.4f} {W.grad[0, 0].item():.4f}")  # 0.0424 0.9169 -3.7922
+# ```
+#
+# </details>
+
+# %% [markdown]
 # Why do we multiply the slopes? Let `w00` grow a tiny bit. Then `s0` grows by the same amount. `h0` grows 0.99 times as
 # much as `s0`, and `y` grows 2 times as much as `h0`. The loss changes -1.915 times as much as `y`: the loss falls. So
 # the loss changes -3.79 times as much as `w00`.
@@ -138,6 +162,28 @@ rows += [("w00", delta_0, x[0]), ("w01", delta_0, x[1]), ("b0", delta_0, 1.0)]
 rows += [("w10", delta_1, x[0]), ("w11", delta_1, x[1]), ("b1", delta_1, 1.0)]
 for name, delta, entered in rows:
     print(f"{name:4} {delta:8.4f} * {entered:7.4f} = {delta * entered:8.4f}")
+
+# %% [markdown]
+# <details>
+# <summary>Backpropagation in matrices, and the same in PyTorch</summary>
+#
+# $\odot$ multiplies number by number. The gradient of a layer's matrix is its δ times its input:
+#
+# $$\delta = \delta_y\,v \odot (1 - h^2), \qquad \frac{\partial L}{\partial W} = \delta\,x^{\mathsf T}$$
+#
+# ```python
+# import torch
+#
+# x, v = torch.tensor([1.0, 0.5]), torch.tensor([2.0, -0.5])
+# W, b = torch.tensor([[0.5, -1.0], [1.5, 0.5]]), torch.tensor([0.1, -0.2])
+# h = torch.tanh(W @ x + b)
+# delta_y = 2 * (h @ v + 0.3 - 1)
+# delta = delta_y * v * (1 - h**2)
+# print(*(f"{number:.4f}" for number in delta))  # -3.7922 0.1580
+# print(*(f"{number:.4f}" for number in torch.outer(delta, x).ravel()))  # -3.7922 -1.8961 0.1580 0.0790
+# ```
+#
+# </details>
 
 # %% [markdown]
 # Three deltas give nine gradients. Of the four weights in the first layer, `w00` has the largest gradient in size,
@@ -199,6 +245,28 @@ print(f"through h0: {first:.4f}   through h1: {second:.4f}   together: {first + 
 x0, x1 = sv.Value(x[0]), sv.Value(x[1])
 ((net([x0, x1])[0] - target[0]) ** 2).backward()
 print(f"backward(): {x0.grad:.4f}")
+
+# %% [markdown]
+# <details>
+# <summary>The sum over both paths, and the same in PyTorch</summary>
+#
+# One path leads through each hidden unit $j$:
+#
+# $$\frac{\partial L}{\partial x_0} =
+# \sum_{j} \frac{\partial L}{\partial s_j} \cdot \frac{\partial s_j}{\partial x_0} =
+# \delta_0\,w_{00} + \delta_1\,w_{10}$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor([1.0, 0.5], requires_grad=True)
+# W, b = torch.tensor([[0.5, -1.0], [1.5, 0.5]]), torch.tensor([0.1, -0.2])
+# y = torch.tanh(W @ x + b) @ torch.tensor([2.0, -0.5]) + 0.3
+# ((y - 1) ** 2).backward()
+# print(f"{x.grad[0].item():.4f}")  # -1.6591
+# ```
+#
+# </details>
 
 # %% [markdown]
 # This is the whole chain rule: **multiply the slopes along each path, and add the products of all paths**.

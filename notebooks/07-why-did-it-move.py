@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: what moved the weight, and by how much?**
 #
-# You need to know: a gradient is δ times the input (lesson 06). The lesson takes about 25 minutes.
+# You need to know: a gradient is δ times the input (lesson 06). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np
@@ -97,13 +97,35 @@ run.step()
 found = run.why("weight[0][0]")
 
 # %% [markdown]
+# <details>
+# <summary>The mean over the samples, and the same in PyTorch</summary>
+#
+# The loss is a mean over $N = 8$ pupils, so the gradient is a mean, too:
+#
+# $$\frac{\partial L}{\partial w} = \frac{1}{N} \sum_{n=1}^{N} \delta_n\,x_n, \qquad \delta_n = 2\,(y_n - t_n)$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor([0.1, 0.3, 0.5, 0.7, 0.9, 0.2, 0.6, 0.8], dtype=torch.float64)
+# sleep = torch.tensor([0.9, 0.5, 0.7, 0.2, 0.6, 0.3, 0.9, 0.4], dtype=torch.float64)
+# t = torch.tensor([1.1, 1.1, 1.7, 1.6, 2.4, 0.7, 2.1, 2.0], dtype=torch.float64)
+# w = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+# loss = ((w * x + 0.5 * sleep - t) ** 2).mean()
+# loss.backward()
+# print(round(w.grad.item(), 4), round(w.item() - 0.1 * w.grad.item(), 5))  # -1.2825 0.62825
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## The effect of the optimiser
 #
 # In plain gradient descent, the update is the gradient times the learning rate. Most other optimisers also use earlier
 # gradients. **Momentum** stores a speed `v` for each weight. Each step multiplies this speed by 0.9 and adds the
 # gradient. Then it subtracts `v` times the learning rate from the weight.
 #
-# **Predict:** without momentum, a weight with a positive gradient falls. Can it *rise* with momentum?
+# The next cell trains with momentum. It prints three steps, and the gradient of step 4:
 
 # %%
 run = make_run(points, lr=0.1, momentum=0.9)
@@ -111,9 +133,44 @@ places = [run.model.weight.data[0, 0]]
 for _ in range(12):
     run.step()
     places.append(run.model.weight.data[0, 0])
-for step in range(1, 8):
+for step in range(1, 4):
     slope = run.open(step=step).gradient[0]
     print(f"step {step}: gradient {slope:7.4f}   moved by {places[step] - places[step - 1]:7.4f}")
+print(f"step 4: gradient {run.open(step=4).gradient[0]:7.4f}")
+
+# %% [markdown]
+# **Predict:** will the weight rise or fall in step 4? Look at the sign of the gradient, and at the steps before.
+
+# %%
+for step in range(4, 8):
+    slope = run.open(step=step).gradient[0]
+    print(f"step {step}: gradient {slope:7.4f}   moved by {places[step] - places[step - 1]:7.4f}")
+
+# %% [markdown]
+# <details>
+# <summary>Momentum as a formula, and the same in PyTorch</summary>
+#
+# $g_k$ is the gradient in step $k$, $\mu = 0.9$ the momentum:
+#
+# $$v_{k+1} = \mu\,v_k + g_k, \qquad w_{k+1} = w_k - \eta\,v_{k+1} = w_k - \eta \sum_{j \le k} \mu^{k-j} g_j$$
+#
+# ```python
+# import torch
+#
+# practice = torch.tensor([0.1, 0.3, 0.5, 0.7, 0.9, 0.2, 0.6, 0.8], dtype=torch.float64)
+# sleep = torch.tensor([0.9, 0.5, 0.7, 0.2, 0.6, 0.3, 0.9, 0.4], dtype=torch.float64)
+# t = torch.tensor([1.1, 1.1, 1.7, 1.6, 2.4, 0.7, 2.1, 2.0], dtype=torch.float64)
+# w = torch.tensor([0.5, 0.5, 0.0], dtype=torch.float64, requires_grad=True)
+# sgd, places = torch.optim.SGD([w], lr=0.1, momentum=0.9), [0.5]
+# for _ in range(6):
+#     sgd.zero_grad()
+#     ((w[0] * practice + w[1] * sleep + w[2] - t) ** 2).mean().backward()
+#     sgd.step()
+#     places.append(w[0].item())
+# print(*(f"{new - old:.4f}" for old, new in zip(places, places[1:])))  # 0.1282 0.2070 0.2197 0.1724 0.0889 0.0019
+# ```
+#
+# </details>
 
 # %% [markdown]
 # In steps 4, 5 and 6 the weight **rises**, although the gradient is positive. `run.why` explains step 4:
@@ -160,6 +217,28 @@ def picture(along, size=(1120, 560)):
 picture(along)
 
 # %% [markdown]
+# <details>
+# <summary>Taylor's formula, and the same in PyTorch</summary>
+#
+# For another value $w + h$, the slope gives the first two terms. The next term grows with $h^2$, so it is small only
+# for small $h$:
+#
+# $$L(w + h) = L(w) + L'(w)\,h + \tfrac{1}{2}\,L''(w)\,h^2 + \dots, \qquad L''(w) = \frac{2}{N} \sum_{n=1}^{N} x_n^2$$
+#
+# Here $L$ is a parabola, so there are no further terms. With the third term, the tangent gives the true losses:
+#
+# ```python
+# import torch
+#
+# x = torch.tensor([0.1, 0.3, 0.5, 0.7, 0.9, 0.2, 0.6, 0.8])
+# loss, slope = (0.117 + 0.160) / 2, 0.217  # at the dot
+# half = (x**2).mean()
+# print(*(f"{loss + slope * h + half * h**2:.3f}" for h in (-0.3, -0.1, 0.1, 0.3)))  # 0.104 0.120 0.164 0.234
+# ```
+#
+# </details>
+
+# %% [markdown]
 # The blue curve shows the loss (upwards) for each value of this weight (to the right). The dot marks the weight before
 # step 8. The violet line touches the curve at the dot and has the slope of the curve there. Near the dot, curve and
 # line are nearly the same. Farther away, on both sides, the loss is higher than the line: **a slope is right for small
@@ -171,6 +250,11 @@ picture(along)
 # This network has twelve weights and biases. Its six samples are colours. Run the cell, click the picture, press
 # **Right** a few times to train, and click a cube. A card shows how much each sample pulled at this weight, and how the
 # optimiser turned the gradient into an update.
+#
+# **Predict:** press **R** to restart, **Right** twice, **B** for the whole batch, and **Shift+P**. The picture opens
+# step 3. It asks about each weight whether it must rise or fall to lower the loss, and later whether it will. (The
+# picture says *sink*.) Press **Up** or **Down** to answer, and **`.`** (full stop) for the next question. Momentum
+# moves one weight against its gradient. Which?
 
 # %%
 sv.lesson("07")

@@ -98,6 +98,35 @@ examine(healthy)
 examine(train(healthy))
 
 # %% [markdown]
+# <details>
+# <summary>Why the gradient becomes 0, and the same in PyTorch</summary>
+#
+# Each gradient is a mean of products. The first factor is the error of one answer:
+#
+# $$\frac{\partial L}{\partial w} = \frac{2}{N} \sum_{n=1}^{N} (y_n - t_n) \cdot \frac{\partial y_n}{\partial w}$$
+#
+# When all errors are 0, all gradients are 0. The code trains the same network until then, from other first weights and
+# with a larger learning rate:
+#
+# ```python
+# import torch
+#
+# x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+# t = torch.tensor([[1.0], [0.0], [0.0], [1.0]])
+# net = torch.nn.Sequential(torch.nn.Linear(2, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+# for tensor in net.parameters():
+#     tensor.data = 0.5 * torch.linspace(-1, 1, tensor.numel()).reshape(tensor.shape)
+# sgd = torch.optim.SGD(net.parameters(), lr=0.3)
+# for _ in range(400):
+#     sgd.zero_grad()
+#     ((net(x) - t) ** 2).mean().backward()
+#     sgd.step()
+# print(net(x).detach().ravel().numpy().round(2))  # [1. 0. 0. 1.]
+# ```
+#
+# </details>
+
+# %% [markdown]
 # All four answers are right, and the gradient is nearly 0, because there is nothing left to learn. So **a small
 # gradient is a sign of illness only while the answers are wrong.**
 #
@@ -159,6 +188,26 @@ examine(patients["C"])
 
 # %%
 examine(patients["D"])
+
+# %% [markdown]
+# <details>
+# <summary>The best constant answer, and the same in PyTorch</summary>
+#
+# Suppose that a network gives the same answer $c$ to every input. The best $c$ is the mean of the targets, and the loss
+# is their variance:
+#
+# $$\frac{d}{dc}\,\frac{1}{N} \sum_{n=1}^{N} (c - t_n)^2 = 0 \quad\Rightarrow\quad c = \bar t, \qquad L =
+# \frac{1}{N} \sum_{n=1}^{N} (t_n - \bar t)^2$$
+#
+# ```python
+# import torch
+#
+# t = torch.tensor([1.0, 0.0, 0.0, 1.0])
+# print(t.mean().item())  # 0.5
+# print(t.var(unbiased=False).item())  # 0.25
+# ```
+#
+# </details>
 
 # %% [markdown]
 # ### Patient E

@@ -96,6 +96,25 @@ exact = (3 * 0.7**2 + 0.7**4) / (1 + 0.7**2) ** 2
 print(f"nudged {nudged(curve, 0.7, 1e-4):.8f}   by the rules {exact:.8f}")
 
 # %% [markdown]
+# <details>
+# <summary>The central difference, and the same in PyTorch</summary>
+#
+# The error of the central difference shrinks with $h^2$. The quotient rule gives the exact slope of $x^3 / (1 + x^2)$:
+#
+# $$f'(x) = \frac{f(x + h) - f(x - h)}{2h} + O(h^2), \qquad f'(x) = \frac{3x^2 + x^4}{(1 + x^2)^2}$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+# y = x**3 / (1 + x**2)
+# y.backward()
+# print(f"{x.grad.item():.8f}")  # 0.77028062
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## The size of a nudge
 #
 # **Predict:** does a smaller nudge always give a more exact slope?
@@ -118,6 +137,27 @@ for power in range(1, 13):
 one_sided = [abs((curve(0.7 + h) - curve(0.7)) / h - exact) for h in (1e-2, 1e-3)]
 print(f"one side: {one_sided[0]:.1e} to {one_sided[1]:.1e};   both: {errors[2]:.1e} to {errors[3]:.1e}")
 
+# %% [markdown]
+# <details>
+# <summary>The errors as formulas, and the same in PyTorch</summary>
+#
+# Taylor's formula gives the errors. To both sides, the terms with $f''$ cancel:
+#
+# $$\frac{f(x + h) - f(x)}{h} - f'(x) \approx \frac{h}{2}\,f''(x),
+# \qquad \frac{f(x + h) - f(x - h)}{2h} - f'(x) \approx \frac{h^2}{6}\,f^{(3)}(x)$$
+#
+# ```python
+# import torch
+# from torch.func import grad
+#
+# x = torch.tensor(0.7, dtype=torch.float64)
+# second = grad(grad(lambda x: x**3 / (1 + x**2)))
+# third = grad(second)
+# print(*(f"{abs(h / 2 * second(x)):.1e}" for h in (1e-2, 1e-3)))  # 5.3e-03 5.3e-04
+# print(*(f"{abs(h**2 / 6 * third(x)):.1e}" for h in (1e-2, 1e-3)))  # 3.4e-05 3.4e-07
+# ```
+#
+# </details>
 
 # %% [markdown]
 # ## A whole network
@@ -187,6 +227,24 @@ with sv.mistakes.missing_factor("tanh"):
 print("without:", bool(sv.gradcheck(lambda x: sv.tanh(x) ** 3, 0.7)))
 
 # %% [markdown]
+# <details>
+# <summary>The comparison as a formula, and the same in PyTorch</summary>
+#
+# A check allows small differences. Here $\hat g$ is the nudged slope, $g$ the gradient of backward, and $a$ and $r$ are
+# small numbers:
+#
+# $$|\hat g - g| \le a + r\,|\hat g|$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+# print(torch.autograd.gradcheck(lambda x: torch.tanh(x) ** 3, x))  # True
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## When nudging is wrong
 #
 # `relu(x)` is 0 for negative `x`, and `x` for positive `x`. At 0 its graph has a **kink**: the slope is 0 on the left
@@ -195,6 +253,27 @@ print("without:", bool(sv.gradcheck(lambda x: sv.tanh(x) ** 3, 0.7)))
 # %%
 check = sv.gradcheck(sv.relu, 0.0)
 print("by the rule:", check.analytic[0], "  nudged:", round(check.numeric[0], 3), "  agree:", bool(check))
+
+# %% [markdown]
+# <details>
+# <summary>The kink as a formula, and the same in PyTorch</summary>
+#
+# At the kink, the slopes from the left and from the right differ, so there is no derivative. Every number from 0 to 1
+# is a *subgradient*; PyTorch uses 0, too. Nudging gives the mean:
+#
+# $$\frac{\operatorname{relu}(h) - \operatorname{relu}(-h)}{2h} = \frac{h - 0}{2h} = \frac{1}{2}$$
+#
+# ```python
+# import torch
+#
+# x = torch.tensor(0.0, requires_grad=True)
+# torch.relu(x).backward()
+# print(x.grad.item())  # 0.0
+# h = torch.tensor(0.5)
+# print(((torch.relu(h) - torch.relu(-h)) / (2 * h)).item())  # 0.5
+# ```
+#
+# </details>
 
 # %% [markdown]
 # Still, the rule of `relu` is not wrong: at a kink there is no single slope. Check the rule at another point.

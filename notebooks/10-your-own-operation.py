@@ -70,6 +70,25 @@ print(f"slope of z with respect to a: {a.grad:.4f}")
 sv.draw(z)
 
 # %% [markdown]
+# <details>
+# <summary>The slope of the bump, and the same in PyTorch</summary>
+#
+# The chain rule gives the slope of $y = e^{-a^2}$. Then $z = 3y + a$ has two paths to $a$:
+#
+# $$\frac{dy}{da} = e^{-a^2} \cdot (-2a) = -2a\,y, \qquad \frac{dz}{da} = 3 \cdot (-2a\,y) + 1$$
+#
+# ```python
+# import torch
+#
+# a = torch.tensor(0.5, requires_grad=True)
+# z = 3 * torch.exp(-a * a) + a
+# z.backward()
+# print(f"{a.grad.item():.4f}")  # -1.3364
+# ```
+#
+# </details>
+
+# %% [markdown]
 # ## A check of the slope
 #
 # `sv.register` accepts a wrong slope, too. But a gradient check finds the mistake:
@@ -79,6 +98,30 @@ print("bump:", bool(sv.gradcheck(bump, 0.5)))
 careless = sv.register("careless", "a", "exp(-a * a)", ("-2 * a",))
 print("with a slope that forgets y:", bool(sv.gradcheck(careless, 0.5)))
 
+# %% [markdown]
+# <details>
+# <summary>An operation with its own backward rule, and the same in PyTorch</summary>
+#
+# `backward` gets the gradient of the value, $\partial L / \partial y$, and returns the gradient of the input:
+#
+# $$\frac{\partial L}{\partial a} = \frac{\partial L}{\partial y} \cdot (-2a\,y)$$
+#
+# ```python
+# import torch
+# class Bump(torch.autograd.Function):
+#     @staticmethod
+#     def forward(ctx, a):
+#         ctx.save_for_backward(a)
+#         return torch.exp(-a * a)
+#     @staticmethod
+#     def backward(ctx, upstream):
+#         (a,) = ctx.saved_tensors
+#         return upstream * -2 * a * torch.exp(-a * a)
+# a = torch.tensor(0.5, requires_grad=True)
+# print(f"{torch.autograd.grad(3 * Bump.apply(a) + a, a)[0].item():.4f}")  # -1.3364
+# ```
+#
+# </details>
 
 # %% [markdown]
 # ## A unit with a bump
@@ -130,6 +173,24 @@ w0, w1, bias = run.values
 print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
 
 # %% [markdown]
+# <details>
+# <summary>The unit with a bump, and the same in PyTorch</summary>
+#
+# The output is 1 where the sum is 0. These points form a straight line, the middle of the bump:
+#
+# $$\text{output} = e^{-(w_0 x + w_1 y + b)^2} = 1 \quad\Leftrightarrow\quad w_0 x + w_1 y = -b$$
+#
+# ```python
+# import torch
+#
+# bits = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+# total = bits @ torch.tensor([2.21, 2.21]) - 2.18
+# print(torch.exp(-total * total).numpy().round(2))  # [0.01 1.   1.   0.01]
+# ```
+#
+# </details>
+
+# %% [markdown]
 # (With other first weights, the unit may not learn XOR. To see this, change the bias in `make_run` to `[0.5]`.)
 #
 # ## The speed of your operation
@@ -161,6 +222,27 @@ length = sv.register("length", "a b", "sqrt(a * a + b * b)", ("a / y", "b / y"))
 a, b = sv.Value(3.0), sv.Value(4.0)
 length(a, b).backward()
 print(length(a, b).data, a.grad, b.grad)
+
+# %% [markdown]
+# <details>
+# <summary>The slopes of a length, and the same in PyTorch</summary>
+#
+# The chain rule for the root and the squares gives both slopes:
+#
+# $$y = \sqrt{a^2 + b^2}, \qquad \frac{\partial y}{\partial a} = \frac{2a}{2\sqrt{a^2 + b^2}} = \frac{a}{y},
+# \qquad \frac{\partial y}{\partial b} = \frac{b}{y}$$
+#
+# ```python
+# import torch
+#
+# a = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+# b = torch.tensor(4.0, dtype=torch.float64, requires_grad=True)
+# y = torch.hypot(a, b)
+# y.backward()
+# print(y.item(), a.grad.item(), b.grad.item())  # 5.0 0.6 0.8
+# ```
+#
+# </details>
 
 # %% [markdown]
 # ## Live

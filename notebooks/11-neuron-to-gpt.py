@@ -109,6 +109,30 @@ taken = sum(share * np.array(value) for share, value in zip(shares, values.value
 print("taken:", taken.round(2))
 
 # %% [markdown]
+# <details>
+# <summary>Attention as a formula, and the same in PyTorch</summary>
+#
+# The rows of $Q$, $K$ and $V$ are queries, keys and values, and $d$ is the length of a key. (The cells above leave out
+# $\sqrt d$, so here `scale` is 1.)
+#
+# $$\operatorname{softmax}(s)_i = \frac{e^{s_i}}{\sum_j e^{s_j}}, \qquad \operatorname{attention}(Q, K, V) =
+# \operatorname{softmax}\!\left(\frac{Q K^{\mathsf T}}{\sqrt d}\right) V$$
+#
+# ```python
+# import torch
+# from torch.nn.functional import scaled_dot_product_attention
+#
+# query = torch.tensor([[1.0, 0.5]])
+# keys = torch.tensor([[0.2, 0.1], [2.0, 0.4], [0.5, 0.5]])
+# values = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+# print(*(f"{share:.2f}" for share in (query @ keys.T).softmax(dim=1)[0]))  # 0.10 0.73 0.17
+# taken = scaled_dot_product_attention(query[None], keys[None], values[None], scale=1.0)
+# print(taken[0, 0].numpy().round(2))  # [0.27 0.9 ]
+# ```
+#
+# </details>
+
+# %% [markdown]
 # Our GPT computes attention twice, in two **heads**. Each head uses 4 of the 8 numbers of each query, key and value. So
 # the two heads can look for different things: one head for the last vowel, say, and the other for the start of the
 # name.
@@ -146,6 +170,31 @@ print(f"20 layers without shortcuts: {slope_through(20, shortcut=False):.1e}")
 print(f"20 layers with shortcuts:    {slope_through(20, shortcut=True):.2f}")
 
 # %% [markdown]
+# <details>
+# <summary>The shortcut as a formula, and the same in PyTorch</summary>
+#
+# $f_l$ is the branch of layer $l$. Without shortcuts the slope is $\prod_l f_l'$. With shortcuts each factor gets a 1:
+#
+# $$h_{l+1} = h_l + f_l(h_l) \quad\Rightarrow\quad \frac{\partial h_{20}}{\partial h_0} =
+# \prod_{l} \big(1 + f_l'(h_l)\big)$$
+#
+# ```python
+# import torch
+#
+# def slope_through(shortcut):
+#     x = h = torch.tensor(0.3, requires_grad=True)
+#     for _ in range(20):
+#         branch = torch.tanh(0.5 * h)
+#         h = h + branch if shortcut else branch
+#     h.backward()
+#     return x.grad.item()
+#
+# print(f"{slope_through(False):.1e} {slope_through(True):.2f}")  # 9.3e-07 8.25
+# ```
+#
+# </details>
+
+# %% [markdown]
 # Without a shortcut, each layer multiplies the slope by a half or less: the first layers would learn almost nothing.
 # With a shortcut, the slope of each layer is 1 **plus** the slope of `branch`.
 
@@ -163,6 +212,23 @@ print(f"-log(1 / 27) = {-np.log(1 / 27):.3f}")
 run.step()
 print(f"our GPT, step 1: {run.loss:.3f}")
 
+# %% [markdown]
+# <details>
+# <summary>The loss as a formula, and the same in PyTorch</summary>
+#
+# $t$ is the right letter. This loss is called *cross entropy*. Equal scores give the loss $\log 27$:
+#
+# $$L = -\log \operatorname{softmax}(s)_t = -\log \frac{e^{s_t}}{\sum_j e^{s_j}}$$
+#
+# ```python
+# import torch
+#
+# scores = torch.zeros(1, 27)
+# loss = torch.nn.functional.cross_entropy(scores, torch.tensor([0]))
+# print(f"{loss.item():.3f}")  # 3.296
+# ```
+#
+# </details>
 
 # %% [markdown]
 # Our GPT knows nothing yet. The next cell lets it invent names letter by letter. Each letter is drawn at random,

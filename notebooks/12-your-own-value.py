@@ -51,6 +51,27 @@ print("slope of c with respect to a:", a.grad)
 sv.draw(c)
 
 # %% [markdown]
+# <details>
+# <summary>The slopes of the formula, and the same in PyTorch</summary>
+#
+# In $c = a\,b + a$, two paths lead to $a$, one through each use:
+#
+# $$\frac{\partial c}{\partial a} = b + 1, \qquad \frac{\partial c}{\partial b} = a$$
+#
+# ```python
+# import torch
+#
+# a = torch.tensor(2.0, requires_grad=True)
+# b = torch.tensor(-3.0, requires_grad=True)
+# c = a * b + a
+# c.backward()
+# print(c.item())  # -4.0
+# print(a.grad.item())  # -2.0
+# ```
+#
+# </details>
+
+# %% [markdown]
 # **Predict:** your class will only know + and ·. Can one unit made of such Values learn exclusive or? In lesson 03 one
 # unit could not.
 #
@@ -221,6 +242,30 @@ show(watched, size=(680, 420))
 print(f"loss = {loss().data:.6f}")
 for bits, wanted in zip(BITS, WANTED, strict=True):
     print(bits, f"-> {unit(*bits).data:.3f}   wanted {wanted}")
+
+# %% [markdown]
+# <details>
+# <summary>The unit as a formula, and the same in PyTorch</summary>
+#
+# The unit computes $(w_0 x + w_1 y + b)^2$. With $w = (1, -1)$ and $b = 0$, all four answers are right:
+#
+# $$(x - y)^2 = x^2 - 2xy + y^2 = \begin{cases} 1 & \text{if } x \ne y \\ 0 & \text{if } x = y \end{cases}$$
+#
+# ```python
+# import torch
+#
+# rows = torch.tensor([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+# wanted = torch.tensor([0.0, 1.0, 1.0, 0.0])
+# w = torch.tensor([0.9, -0.4, 0.3], requires_grad=True)
+# sgd = torch.optim.SGD([w], lr=0.02)
+# for _ in range(200):
+#     sgd.zero_grad()
+#     (((rows @ w) ** 2 - wanted) ** 2).sum().backward()
+#     sgd.step()
+# print(*(f"{answer:.3f}" for answer in (rows @ w) ** 2))  # 0.002 1.000 1.000 0.002
+# ```
+#
+# </details>
 
 # %% [markdown]
 # So the answer is yes: + and · are enough to learn exclusive or. The weights of the inputs are nearly 1 and -1, and the

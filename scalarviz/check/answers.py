@@ -12,16 +12,17 @@ from zlib import crc32
 import numpy as np
 
 from ..errors import ScalarvizError, shown
-from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
+from ..nn import LayerNorm, Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
+from ..scalar import Value, ops, register
 from ..scalar import functions as sv
-from ..scalar import ops, register
 from ..scalar.functions import function
 from .answer import answer
 from .backward import backward, report_of
 from .gradient import gradient
 from .module import module
-from .pupil_code import check_filled, title_of
-from .report import SECONDS, CheckEnded, Report, run_check
+from .points import COUNT, near
+from .pupil_code import call_pupil, check_filled, inputs_of, matching, title_of
+from .report import SECONDS, CheckEnded, Report, run_check, wrong_report
 from .training import OwnNumber, problems, training, training_of
 from .walks import check_class, check_walk
 
@@ -83,6 +84,39 @@ def training_of_own(step: Any, of: Any = None, hint: str = "", seconds: float = 
     return training_of(step, problems(0, OwnNumber), hint, seconds)
 
 
+def optimiser_step(step: Any, of: Any, hint: str = "", seconds: float = SECONDS) -> Report:
+    """Check a function of numbers that returns a weight and its speed after a step, as `of` does."""
+    title = title_of(step)
+
+    def find() -> Report:
+        check_filled(step)
+        names = matching(inputs_of(step, "check.exercise: step"), inputs_of(of, "check.exercise: of"))
+        rows = np.random.default_rng(0).uniform(0.1, 1.0, (COUNT, len(names)))
+        rows[:, :3] = 4 * rows[:, :3] - 2  # the weight, its speed and its gradient have both signs
+        got = np.array([_weight_and_speed(step, row) for row in rows.tolist()])
+        wanted = np.array([of(*row) for row in rows.tolist()])
+        right = near(got, wanted, 1e-9)
+        if right.all():
+            return Report(title, "right", (f"right for all {COUNT} steps.",))
+        k = int(np.argmin(right.all(axis=0)))
+        at, what = int(np.argmin(right[:, k])), ("weight", "speed")[k]
+        place = ", ".join(f"{name} = {number:.4g}" for name, number in zip(names, rows[at], strict=True))
+        lines = (
+            f"not yet: {right.all(axis=1).sum()} of {COUNT} steps agree.",
+            f"at {place}: new {what}: you returned {got[at, k]:.6g}; expected {wanted[at, k]:.6g}.",
+        )
+        report = wrong_report(title, lines, where=what, got=float(got[at, k]), expected=float(wanted[at, k]))
+        return replace(report, given=got)
+
+    return run_check("answer", title, hint, find, seconds=seconds)
+
+
+def own_norm(cls: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
+    """Check a pupil's layer norm without weights; a small number may be added to the variance."""
+    like = LayerNorm(4, eps=0.0, elementwise_affine=False)
+    return module(cls, like=like, inputs=4, tolerance=1e-3, hint=hint, seconds=seconds)
+
+
 def formula(given: Any, of: Any, hint: str = "", seconds: float = SECONDS) -> Report:
     """Check slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
     title = f"slope of {of[1]}"
@@ -119,6 +153,21 @@ class Unit(Module):
         return self.made(self.weight * x, self.bias[0])
 
 
+class Normed(Module):
+    """A layer norm with a typical mistake: `mean` of the numbers, and `variance` of the numbers and that mean."""
+
+    def __init__(
+        self, mean: Callable[[list[Any]], Any] | None = None, variance: Callable[[list[Any], Any], Any] | None = None
+    ) -> None:
+        self.mean, self.variance = mean, variance
+
+    def forward(self, x: Any) -> Any:
+        """Return the normalised numbers."""
+        mean = (self.mean or _mean)([*x])
+        variance = Value(0.0) + (self.variance or _variance)([*x], mean)
+        return [(number - mean) / sv.sqrt(variance) for number in x]
+
+
 def early(order: tuple[str, ...]) -> str:
     """Return words for the node that passes on too early in an order of exercise 04.3."""
     for user, used in ("ts", "tq", "sp", "sq", "qp"):
@@ -128,6 +177,15 @@ def early(order: tuple[str, ...]) -> str:
 
 
 ORDERS = {" ".join(order): early(order) for order in permutations("tsqp") if order != tuple("tsqp")}
+
+
+def _rolled(w: float, speed: float, lr: float) -> tuple[float, float]:
+    """Return the weight of exercise 14.3 after a step with a speed, and this speed."""
+    return w - lr * speed, speed
+
+
+def _momentum_step(w: float, speed: float, gradient: float, lr: float, momentum: float) -> tuple[float, float]:
+    return _rolled(w, momentum * speed + gradient, lr)
 
 
 ILLNESSES = {
@@ -503,6 +561,122 @@ ANSWERS = MappingProxyType({
     "12.2": Exercise(sums_and_products, hint="The slope of a sum is 1; that of a product is the other factor."),
     "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then add the node to the list."),
     "12.4": Exercise(training_of_own),
+    # ---- 13 How weights begin
+    "13.1": Exercise(answer, 0.2, {
+        0.04: "This is the variance, 2/50. The standard deviation is its root.",
+        0.02: "This is 1/50. The variance is 2/50, and the standard deviation is the root of the variance.",
+        0.1414214: "This is 1/sqrt(50), the rule for tanh. Rectifiers lose half of the mean square.",
+        0.2828427: "The root belongs to the whole fraction 2/50, not to 50 alone.",
+        0.0282843: "The root belongs to the whole fraction 2/50, not to 2 alone.",
+        0.1: "The variance is larger for rectifiers: multiply 1/50 by 2, and do not divide by 2.",
+        5: "This is the other way round: the more inputs, the smaller the weights.",
+        7.0710678: "This is the root of 50. The more inputs, the smaller the weights.",
+        7: "This is about the root of 50. The more inputs, the smaller the weights.",
+        0.244949: "This is the bound of evenly spread weights with the standard deviation 1/sqrt(50).",
+        0.3464102: "This is the bound of evenly spread weights. The question asks for their standard deviation.",
+        1: "With these weights, the RMS of the sums would grow by the factor 5 in each layer.",
+        1.4142136: "This is the gain. Divide it by the root of the number of inputs.",
+    }, "By the rule of He, the variance of the weights is 2 divided by the number of inputs."),
+    "13.2": Exercise(answer, "large", {
+        "rule": "By the rule, δ is of about equal size in all layers. And how near is 0.96 to the largest tanh?",
+        "small": "Then the outputs would become smaller with each layer, and so would δ on its way back.",
+        "equal": "Then all units of a layer would be equal. But an RMS does not tell this. Look at δ.",
+        "zero": "Then all outputs would be 0, and δ would be 0 in the first layer.",
+        "vanishing": "This would be a δ that becomes smaller on its way back.",
+        "saturated": "This describes the units. The question is how the weights began: use one of the five words.",
+        "exploding": "This describes the gradient. The question is how the weights began: use one of the five words.",
+        "": "Use one of the five words, as they stand.",
+    }, "How near to 1 are the outputs? Does δ grow or shrink on its way from the last layer to the first?"),
+    "13.3": Exercise(gradient, lambda g, s: (1.5 * g + s - 2) ** 2, {
+        lambda g, s: _scaled(g, s, g, s): "the slope of 1.5 * g with respect to g is 1.5, not g; and s is not its own "
+        "slope.",
+        lambda g, s: _scaled(g, s, 1.5 * g, s): "the slope of 1.5 * g is 1.5: no g is left.",
+        lambda g, s: _scaled(g, s, 1.5 * g, 1): "the slope of 1.5 * g is 1.5: no g is left.",
+        lambda g, s: _scaled(g, s, g, 1): "the slope with respect to g is the number that g multiplies.",
+        lambda g, s: _scaled(g, s, 1.5, s): "s is added, so its slope is a plain number.",
+        lambda g, s: _scaled(g, s, 1.5, 0): "the loss depends on s: if s rises by 1, the output rises by 1.",
+        lambda g, s: _scaled(g, s, 1.5, 1.5): "s is added, and not multiplied by 1.5.",
+        lambda g, s: _scaled(g, s, 1, 1): "g is multiplied by 1.5: its slope has this factor.",
+        lambda g, s: _scaled(g, s, 1.5, -1): "s is added to the output: its slope is positive.",
+    }, "How much does the output rise if g rises by 1? And if s rises by 1?"),
+    "13.4": Exercise(own_norm, None, {
+        Normed(mean=sum): "the mean is the sum, divided by the number of units.",
+        Normed(mean=lambda x: 0.0): "the mean is not 0 yet: it is the sum, divided by the number of units.",
+        Normed(mean=max): "this is the largest number, not the mean.",
+        Normed(mean=sum, variance=lambda x, mean: len(x) * _variance(x, mean)): "both are means: divide each sum by "
+        "the number of units.",
+        Normed(variance=lambda x, mean: _variance(x, 0.0)): "subtract the mean before you square.",
+        Normed(variance=lambda x, mean: _variance(x, 0.0) + mean**2): "subtract the mean before you square.",
+        Normed(variance=lambda x, mean: len(x) * _variance(x, mean)): "the variance is a mean: divide the sum of the "
+        "squares by the number of units.",
+        Normed(variance=lambda x, mean: _variance(x, mean) * len(x) / (len(x) - 1)): "a norm divides by the number of "
+        "units, not by one less.",
+        Normed(variance=lambda x, mean: _variance(x, mean) ** 2): "one square is enough: it is squared again.",
+        Normed(variance=lambda x, mean: sv.sqrt(_variance(x, mean))): "this is the standard deviation: the root is "
+        "taken in the last line already.",
+        Normed(variance=lambda x, mean: 1.0): "the variance follows from the numbers; it is not always 1.",
+        Normed(variance=lambda x, mean: _mean([abs(number - mean) for number in x])): "square the distances from the "
+        "mean.",
+        Normed(lambda x: 0.0, lambda x, mean: 1.0): "nothing is normalised: the numbers are returned as they were.",
+    }, "Two means: of the numbers, and of the squared distances from that mean."),
+    # ---- 14 Three ways down
+    "14.1": Exercise(answer, 4.92, {
+        5.1: "This is a step of plain gradient descent. Momentum moves the weight by the speed.",
+        4.8: "This step uses the old speed. First compute the new speed.",
+        0.8: "This is the new speed. Which weight follows from it?",
+        5.08: "The step is subtracted from the weight, not added.",
+        4.2: "The learning rate is missing.",
+        4.9: "The old speed is multiplied by the momentum before the gradient is added.",
+        4.91: "Only the old speed is multiplied by the momentum, not the gradient.",
+        4.89: "The momentum multiplies the old speed, not the gradient.",
+        4.72: "The gradient is negative: look at the sign when you add it.",
+        4.82: "The gradient is missing in the new speed.",
+        4.83: "Momentum adds the whole gradient. A tenth of the gradient belongs to the mean of Adam.",
+        0.08: "This is how far the weight moves. Where is the weight after the step?",
+    }, "First the new speed: 0.9 of the old one, plus the gradient. Then the weight."),
+    "14.2": Exercise(answer, 2.9, {
+        -97: "This is a step of plain gradient descent. Adam divides by the size of the gradient.",
+        3.1: "The gradient is positive, so the weight falls.",
+        0.1: "This is how far the weight moves. Where is the weight after the step?",
+        -0.1: "This is how the weight changes. Where is the weight after the step?",
+        2.6838: "This is the step without the bias correction.",
+        -7: "The mean is not divided by the root of the square.",
+        3: "The weight moves. Divide the mean by the root of the square, not by the square.",
+        2: "The ratio is 1. Multiply it by the learning rate.",
+        2.99: "A factor 0.1 is too many: the bias correction divides the mean by 0.1.",
+        -997: "This subtracts the whole gradient: there is neither a division nor a learning rate.",
+    }, "What are the mean and the square after the bias correction? Divide the mean by the root of the square."),
+    "14.3": Exercise(optimiser_step, _momentum_step, {
+        lambda w, v, g, lr, m: _rolled(w, m * v + g, 1): "the learning rate is missing in the step.",
+        lambda w, v, g, lr, m: _rolled(w, m * v + g, -lr): "the step is subtracted from the weight, not added.",
+        lambda w, v, g, lr, m: (w - lr * v, m * v + g): "the weight moves by the new speed, not by the old one.",
+        lambda w, v, g, lr, m: (w - lr * g, m * v + g): "the weight moves by the speed, not by the gradient.",
+        lambda w, v, g, lr, m: (w - lr, m * v + g): "the step is the learning rate times the speed.",
+        lambda w, v, g, lr, m: _rolled(w, m * v + g, lr)[::-1]: "return the weight first, and then the speed.",
+        lambda w, v, g, lr, m: _rolled(w, v + g, lr): "the old speed is not multiplied by the momentum.",
+        lambda w, v, g, lr, m: _rolled(w, m * v, lr): "the gradient is not added to the speed.",
+        lambda w, v, g, lr, m: _rolled(w, m * v - g, lr): "the gradient is added to the speed, not subtracted.",
+        lambda w, v, g, lr, m: _rolled(w, m * (v + g), lr): "the momentum multiplies the old speed alone.",
+        lambda w, v, g, lr, m: _rolled(w, v + m * g, lr): "the momentum multiplies the old speed, not the gradient.",
+        lambda w, v, g, lr, m: _rolled(w, m * g, lr): "the speed keeps a share of the old speed. Where is it?",
+        lambda w, v, g, lr, m: _rolled(w, m * v + (1 - m) * g, lr): "the whole gradient is added; this is the mean "
+        "of Adam.",
+        lambda w, v, g, lr, m: (w - m * v - lr * g, m * v + lr * g): "here the learning rate belongs in the step of "
+        "the weight, not in the speed.",
+        lambda w, v, g, lr, m: _rolled(w, m * v + lr * g, lr): "the learning rate belongs in the step alone.",
+        lambda w, v, g, lr, m: _rolled(w, 0.9 * v + g, lr): "0.9 is one momentum of many: use `momentum`.",
+    }, "The old speed is multiplied by the momentum, and the gradient is added. The weight moves by the new speed."),
+    "14.4": Exercise(answer, "C A B", {
+        "C B A": "C is right. Which of the other two moves both weights equally far in the first step?",
+        "A C B": "B is right. Which of the other two multiplies w1 by the same number in every step?",
+        "B A C": "A is right. Which of the other two makes steps of the same size for both weights?",
+        "A B C": "In B, both weights move by 0.05 in the first steps. Which optimiser does this?",
+        "B C A": "In C, w1 jumps over 0 in every step. Which optimiser does this?",
+        "C A": "Write three letters.",
+        "A C": "Write three letters.",
+        "C": "Write three letters.",
+        "": "Write three letters, such as \"A B C\": plain gradient descent, momentum, Adam.",
+    }, "Look at the first step: how far does each weight move? Then look at the signs of w1."),
 })  # fmt: skip
 """The exercises by lesson and number."""
 
@@ -532,6 +706,32 @@ def _two(w: float, b: float, of_w: tuple[float, float], of_b: tuple[float, float
     """Return the slopes of exercise 07.4 with other factors."""
     first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
     return (first * of_w[0] + second * of_w[1]) / 2, (first * of_b[0] + second * of_b[1]) / 2
+
+
+def _weight_and_speed(step: Callable[..., Any], row: list[float]) -> tuple[float, float]:
+    """Return the two numbers of a pupil's step."""
+    given = call_pupil(step, row)
+    if given is None:
+        raise CheckEnded("none", "it returned nothing: is a `return` missing?")
+    try:
+        weight, speed = (float(number) for number in given)
+    except (TypeError, ValueError):
+        raise CheckEnded("kind", f"Expected the new weight and the new speed; you returned {shown(given)}.") from None
+    return weight, speed
+
+
+def _scaled(g: float, s: float, of_g: float, of_s: float) -> tuple[float, float]:
+    """Return the slopes of exercise 13.3 with other factors."""
+    delta = 2 * (1.5 * g + s - 2)
+    return delta * of_g, delta * of_s
+
+
+def _mean(numbers: list[Any]) -> Any:
+    return sum(numbers) / len(numbers)
+
+
+def _variance(numbers: list[Any], mean: Any) -> Any:
+    return _mean([(number - mean) ** 2 for number in numbers])
 
 
 def _cubic(x: float) -> float:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .. import rng
 from ..check.answers import Bump
-from ..nn import Linear, Module, MSELoss, Network, ReLU, Sequential, Sigmoid, Tanh, init
+from ..nn import BatchNorm1d, BCELoss, Linear, Module, MSELoss, Network, ReLU, Sequential, Sigmoid, Tanh, init
 from ..optim import SGD, Adam
 from ..run import Moment, Run, Scene, Story
 from ..run.panels import Axis, ColourCube, GraphPanel, LossCurve, LossOver, PlaneMap, Points, TrainingLoop
@@ -228,3 +228,42 @@ def own_value(seed: int | None = None) -> Scene:
     plane = PlaneMap("output", *corners, span=(0, 1), says=("0", "1"), cells=24, points=lambda _: points)
     story = Story("One unit should learn exclusive or.")
     return Scene("square", run, BITS[1], XOR[1], ("x", "y"), ("out",), (plane,), story=story)
+
+
+STARTS = (
+    (init.kaiming_uniform(), False),
+    (init.normal(0, 0.1), False),  # too small
+    (init.normal(0, 2), False),  # too large
+    (init.normal(0, 0.1), True),
+)
+"""The initialiser of lesson 13, and whether each layer has a batch norm. The seed modulo 4 selects a row."""
+
+
+@of_lesson("13")
+def deep_circle(seed: int = 0) -> Scene:
+    """Return six hidden layers that learn where a circle is. How the weights begin decides whether they do."""
+    start, norm = STARTS[seed % len(STARTS)]
+    parts: list[Module] = []
+    for inputs in (2, 8, 8, 8, 8, 8):
+        parts += [Linear(inputs, 8), *([BatchNorm1d(8)] if norm else []), ReLU()]
+    net = Sequential(*parts, Linear(8, 1), Sigmoid())
+    net.initialize(start, seed=seed)
+    points = np.random.default_rng(1).uniform(-1.5, 1.5, (96, 2))
+    inside = np.where((points**2).sum(axis=1) < 1.2, 1.0, 0.0)[:, None]
+    run = Run(net, BCELoss(), SGD(net.parameters(), lr=0.1), data=(points, inside), engine="numpy")
+    corners, dots = (Axis("x", -1.5, 1.5), Axis("y", -1.5, 1.5)), Points(points, inside[:, 0])
+    plane = PlaneMap("output", *corners, span=(0, 1), says=("outside", "inside"), cells=30, points=lambda _: dots)
+    story = Story("The map should show a circle. Does it?")
+    return Scene("circle", run, points[0], inside[0], ("x", "y"), ("inside",), (plane, LossCurve()), story=story)
+
+
+@of_lesson("14")
+def long_valley(seed: int | None = None) -> Scene:
+    """Return two weights in a long valley: the second input is ten times as large as the first. Momentum trains."""
+    net, x, y = Linear(2, 1, bias=False), np.array([[1.0, 0.0], [0.0, 10.0]]), np.zeros((2, 1))
+    across, up = rng.uniform(seed or 0, rng.Stream.WEIGHTS, 0, 2).tolist()
+    net.weight.data = [[-4.0, 0.5]] if seed is None else [[-4.5 + across, 0.3 + 0.3 * up]]
+    run = Run(net, MSELoss(), SGD(net.parameters(), lr=0.005, momentum=0.9), data=(x, y), **EXACT)
+    panels = LossOver((0, 1), ("w0", "w1"), ((-5.0, 2.0), (-0.8, 0.8))), LossCurve()
+    story = Story("Both weights should become 0.")
+    return Scene("valley", run, x[1], y[1], ("x0", "x1"), ("out",), panels, story=story)

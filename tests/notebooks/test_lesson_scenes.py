@@ -12,7 +12,7 @@ from kit.refusals import refusals
 from scalarviz.errors import ScalarvizError
 from scalarviz.lessons import shelf
 
-NUMBERS = ["01", "01b", *(f"{n:02d}" for n in range(2, 13))]
+NUMBERS = ["01", "01b", *(f"{n:02d}" for n in range(2, 15))]
 
 
 def run_of(number, *seed):
@@ -46,6 +46,9 @@ def test_scenes_have_the_numbers_of_their_texts():
     with closing(scene.run) as run:
         assert run.values.tolist() == [0.5, -1.0, 1.5, 0.5, 0.1, -0.2, 2.0, -0.5, 0.3]
         assert run.predict([scene.probe])[0, 0] == pytest.approx(0.0427, abs=1e-3)
+    with run_of("14") as run:
+        run.step(3)
+        assert run.values == pytest.approx([-3.888279, -0.365], abs=1e-6)
     with run_of("10"), run_of(11, 3) as gpt:
         assert sv.check.backward("lesson_bump")
         assert gpt.n_weights == 4192
@@ -71,7 +74,7 @@ def test_the_riddles_of_lesson_08(seed):
             assert np.abs(run.frame().gradient[:8]).max() < 1e-6
 
 
-BAD = ("'13'", "0", "10**30", "None", "'06', seed=-1", "'06', hide=('none',)", "'06', size=(1, 1)", "")
+BAD = ("'15'", "0", "10**30", "None", "'06', seed=-1", "'06', hide=('none',)", "'06', size=(1, 1)", "")
 ROWS = {f"sv.lesson({bad})": (ScalarvizError, *["allowed: 01, 01b, 02"][: k < 3]) for k, bad in enumerate(BAD)}
 
 

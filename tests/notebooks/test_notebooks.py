@@ -184,10 +184,21 @@ def test_the_first_lessons_numbers_are_true():
 @each_lesson
 def test_a_lesson_and_the_page_of_the_course_state_the_minutes_that_follow_from_its_length(number):
     cells = jupytext.read(SOURCES[number]).cells
-    words = sum(len(re.findall(r"\w+", cell.source)) for cell in cells if cell.cell_type == "markdown")
+    read = [cell.source for cell in cells if cell.cell_type == "markdown" and not cell.source.startswith("<details>")]
+    words = sum(len(re.findall(r"\w+", text)) for text in read)
     code = [cell for cell in cells if cell.cell_type == "code"]
     exercises = sum("exercise: " in " ".join(cell.metadata.get("tags", ())) for cell in code)
     minutes = 5 * round((words / WORDS + CELL * (len(code) - exercises) + EXERCISE * exercises) / 5)
     told = re.findall(r"takes about (\d+)\s+minutes", "\n".join(cell.source for cell in cells))
     (row,) = re.findall(rf"^\| {number} [^|]+\| (\d+) \|", (ROOT / "docs/lessons.md").read_text("utf-8"), re.MULTILINE)
     assert [*map(int, told), int(row)] == [minutes, minutes]
+
+
+def test_every_lesson_has_its_session_of_90_minutes_which_leaves_time_for_questions():
+    plans = (ROOT / "docs/lesson-plans.md").read_text("utf-8").split("\n## ")[1:]
+    parts = {plan.split()[0]: plan.partition("* **Minutes.** ")[2].partition("\n* **")[0] for plan in plans}
+    minutes = {name: sum(map(int, re.findall(r"(\d+)\)", text))) for name, text in parts.items()}
+    rows = re.findall(r"^\| \d \| ([\w, ]+) \|", (ROOT / "docs/lecturers.md").read_text("utf-8"), re.MULTILINE)
+    sessions = [row.split(", ") for row in rows]
+    assert sorted(lesson for session in sessions for lesson in session) == sorted(SOURCES) == sorted(minutes)
+    assert all(40 <= sum(minutes[lesson] for lesson in session) <= 70 for session in sessions)

@@ -20,7 +20,7 @@ from scalarviz.check.report import Report
 WRONG = Path(__file__).parent / "wrong"
 ASIDE = ("pytorch", "biology", "self-taught")
 """Readers whose answers no check was written for."""
-RIGHT = {("02", "bare-step", "weight.grad = None")}
+RIGHT = {("02", "bare-step", "weight.grad = None"), ("13", "own-norm", "x.var(-1, unbiased=False)")}
 """Answers that are right after all: the lesson, the exercise, and a part of the text."""
 MOST = 0.05
 """The share of the answers that get no cause."""
@@ -61,7 +61,7 @@ def test_each_exercise_has_wrong_answers_of_all_readers(number):
     assert set(found) == {name for _, name in cells_of(number) if name}
     for name, rows in found.items():
         assert (len(rows), len({reader for reader, _ in rows})) == (18, 6), name
-        assert len({source for _, source in rows}) >= 4, f"{name}: they all say the same"
+        assert len({source for _, source in rows}) >= 3, f"{name}: they all say the same"
 
 
 @pytest.mark.ci

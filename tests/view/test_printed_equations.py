@@ -20,7 +20,7 @@ from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.shown.subject import subject_of
 
 SCENES = ("rgb", "xor", "digits", "microgpt", "uinn", "neuron", "playground", "texture", "expression")
-LESSONS = ("01", "01b", *(f"{number:02d}" for number in range(2, 12)))
+LESSONS = ("01", "01b", *(f"{number:02d}" for number in (*range(2, 12), 13, 14)))
 FUNCTIONS = {
     "tanh": math.tanh, "relu": lambda x: max(x, 0.0), "leaky": lambda x: x if x > 0 else 0.01 * x, "sin": math.sin,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "sqrt": math.sqrt, "ln": math.log, "exp": math.exp, "max": max,

@@ -3,6 +3,7 @@ assert len(colours) == 27
 
 # %% after: print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
 assert losses[-1] < 0.2 * losses[0]
+assert path[1] < path[0]
 
 # %% after: print(found.round(2))
 assert (np.diag(found) < -3).all()

@@ -15,9 +15,13 @@ with sv.mistakes.overwrite():
 # %% after: print("together:", together, "  one after the other:", w.grad)
 assert together == w.grad == 2 * (1.5 * 2 - 4) * 2 + 2 * (1.5 * 1 - 3) * 1
 
+# %% after: print(f"w = {w.data:.2f}   slope: {w.grad - old:+.2f}   in the box: {w.grad:+.2f}")
+assert w.grad < 0 < w.grad - old
+
 # %% after: print(f"lowest and highest in the last 100 of 2000 steps: {last.min():.2f} and {last.max():.2f}")
 assert abs(cleared[-1] - 2) < 0.01
 assert 3.9 < never.max() < 4.1
+assert 2 < never[3] < never[4]
 assert abs(never[14]) < 0.1
 assert swing[-100:].min() < 0.1
 assert swing[-100:].max() > 3.9

@@ -8,6 +8,10 @@ assert round(share, 2) == 0.85
 # %% after: found = run.why("weight[0][0]")
 assert abs(found.rows[0].product / found.total) < 0.3
 
+# %% after: print(f"step 4: gradient {run.open(step=4).gradient[0]:7.4f}")
+assert run.open(step=4).gradient[0] > 0
+assert places[4] > places[3]
+
 # %% after: found = run.why("weight[0][0]", step=4)
 assert found.gradient > 0
 assert found.update.after > found.update.before
