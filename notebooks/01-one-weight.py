@@ -265,9 +265,8 @@ for _ in range(5):
 # weight was before the step.
 #
 # **Predict:** press **R** to restart, then **Shift+P**. The picture opens the next training step and asks: will this
-# weight rise or fall? (The picture says *sink*.) Press **Up** or **Down** to answer: the number appears with its
-# reason. Press **`.`** (full stop) for the second question. At the end, press **Shift+P** again, and **Right** to
-# finish the step.
+# weight rise or fall? Press **Up** or **Down** to answer: the number appears with its reason. Press **`.`** (full
+# stop) for the second question. At the end, press **Shift+P** again, and **Right** to finish the step.
 #
 # Then press **R** to restart, and **P** to open the controls. Double-click the learning rate, type 0.3 and press
 # **Enter**. Press **P** again to close the controls. Then press **Right** a few times.

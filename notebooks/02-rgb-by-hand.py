@@ -314,9 +314,9 @@ print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 
 # The next cell shows the same network with other first weights and 216 colours. Run the cell and click the picture.
 #
 # **Predict:** press **Shift+P**. The picture opens a trial step with one colour, orange. It asks about each weight:
-# will it rise or fall? (The picture says *sink*.) Is the output of this weight too high or too low? Press **Up** or
-# **Down** to answer, and **`.`** (full stop) for the next question. When you have seen enough, press **Shift+P** again,
-# and **Right** to finish the step.
+# will it rise or fall? Is the output of this weight too high or too low? Press **Up** or **Down** to answer, and
+# **`.`** (full stop) for the next question. When you have seen enough, press **Shift+P** again, and **Right** to
+# finish the step.
 #
 # Then press **Space** to train. When the loss is small, press **Space** to pause and **R** to restart. Press **P** to
 # open the controls. Double-click the learning rate, 0.5, type 50 and press **Enter**. Press **P** again to close the

@@ -348,9 +348,8 @@ print("in two portions:", in_portions, "  at once:", w.grad)
 # part of a training step. What happens first?
 #
 # **Predict:** press **Right** to finish the step, **B** for the whole batch, and **Shift+P**. The picture opens the
-# next step and asks about the bias and the weight: will it rise or fall? (The picture says *sink*.) Press **Up** or
-# **Down** to answer. The line below the reason shows the gradients of the three points and their mean. Press **`.`**
-# for the next question.
+# next step and asks about the bias and the weight: will it rise or fall? Press **Up** or **Down** to answer. The line
+# below the reason shows the gradients of the three points and their mean. Press **`.`** for the next question.
 
 # %%
 sv.lesson("05")

@@ -252,9 +252,9 @@ picture(along)
 # optimiser turned the gradient into an update.
 #
 # **Predict:** press **R** to restart, **Right** twice, **B** for the whole batch, and **Shift+P**. The picture opens
-# step 3. It asks about each weight whether it must rise or fall to lower the loss, and later whether it will. (The
-# picture says *sink*.) Press **Up** or **Down** to answer, and **`.`** (full stop) for the next question. Momentum
-# moves one weight against its gradient. Which?
+# step 3. It asks about each weight whether it must rise or fall to lower the loss, and later whether it will. Press
+# **Up** or **Down** to answer, and **`.`** (full stop) for the next question. Momentum moves one weight against its
+# gradient. Which?
 
 # %%
 sv.lesson("07")

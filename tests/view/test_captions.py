@@ -52,13 +52,13 @@ def check_arithmetic(text: str) -> None:
     if said := one(r"is #\. This weight, #, turns it into #", text):
         x, weight, made = said
         assert abs(value(x) * value(weight) - value(made)) <= place(made) / 2, text
-        if sized := one(r"turns it into [^:]+: the sum of .* (rises|sinks) by #\.", text):
-            assert sized[0] == ("rises" if value(made) > 0 else "sinks"), text
+        if sized := one(r"turns it into [^:]+: the sum of .* (rises|falls) by #\.", text):
+            assert sized[0] == ("rises" if value(made) > 0 else "falls"), text
             assert value(sized[1]) == abs(value(made)), text
     if said := one(r" is #; its target is #\. It is too (high|low) by #", text):
         y, target, way, gap = said
         assert value(y) - value(target) == (1 if way == "high" else -1) * value(gap), text
-    if said := one(r"(rises|sinks) by #, from # to #", text):
+    if said := one(r"(rises|falls) by #, from # to #", text):
         way, move, before, after = said
         by = value(after) - value(before)
         assert by == (1 if way == "rises" else -1) * value(move), text
@@ -127,7 +127,7 @@ def check_update(said: str, before: float, after: float, gradient: float) -> Non
         assert said.startswith("It stays at "), said
         assert ("its gradient is 0" in said) <= (gradient == 0), said
         return
-    way, move = one(r"(rises|sinks) by #", said)
+    way, move = one(r"(rises|falls) by #", said)
     assert (way == "rises") == (after > before), said
     assert is_rounded(move, abs(after - before)), said
     for pattern, exact in ((r"from #", before), (r" to #[,.:]?", after)):
@@ -135,7 +135,7 @@ def check_update(said: str, before: float, after: float, gradient: float) -> Non
             assert is_rounded(found[0], exact), said
     if "although its gradient of now asks" in said:
         assert (after - before) * gradient > 0, said
-        assert said.endswith("rise." if gradient < 0 else "sink."), said
+        assert said.endswith("rise." if gradient < 0 else "fall."), said
     else:
         assert (after - before) * gradient <= 0, said
     if "through zero" in said:
@@ -150,7 +150,7 @@ def check_gradient(said: str, gradient: float, others: list[float]) -> None:
         assert "0" in said, said
         assert "must" not in said, said
         return
-    assert re.search(r"(this weight|this bias|it) must (\w+)", said)[2] == ("sink" if gradient > 0 else "rise"), said
+    assert re.search(r"(this weight|this bias|it) must (\w+)", said)[2] == ("fall" if gradient > 0 else "rise"), said
     largest = max(map(abs, others))
     share = abs(gradient) / largest
     words = {"the most of its layer": 0.999, "strongly": 0.5, "a little": 0.01, "but hardly": 0.0}
@@ -168,8 +168,8 @@ def check_delta(said: str, delta: float) -> None:
         return
     grows, shown = one(r"(?i)the loss (grows|falls) when .* rises \(δ = #\)", said)
     check_way((grows.replace("grows", "high"), shown), delta, said)
-    if must := one(r"so that (?:sum|number) must (sink|rise)", said):
-        assert (must[0] == "sink") == (delta > 0), said
+    if must := one(r"so that (?:sum|number) must (fall|rise)", said):
+        assert (must[0] == "fall") == (delta > 0), said
 
 
 def test_captions_of_random_numbers_are_true():

@@ -107,7 +107,7 @@ def test_a_short_film_says_the_purpose_one_weight_the_batch_and_the_result_each_
     captions = [walk.micro_step_at(at, index).sentence.caption.text for at in beats_of(walk, index)]
     *earlier, last = dict.fromkeys(captions)
     assert beats[2:-3] == earlier
-    move = re.search(r"(?:sinks|rises) by [^ :]+", last)  # the film trains on, and no weight goes back
+    move = re.search(r"(?:falls|rises) by [^ :]+", last)  # the film trains on, and no weight goes back
     assert beats[-3].startswith("For this ")
     assert move is None or move[0] in beats[-3]
     many = before.run.source.facts.batch_size if hasattr(before.run, "source") else subject.source.facts.batch_size

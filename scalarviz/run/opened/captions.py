@@ -115,7 +115,7 @@ def product(source: str, x: float, weight: float, target: str, *, mean: bool) ->
     digits = next((k for k in range(2, 8) if rounds_to(_times(x, weight, k), made)), 7)
     numbers = {"x": plain(x, digits), "w": plain(weight, digits), "p": made, "size": size_of(made)}
     head = f"{average}{{source}} is {{x}}. This weight, {{w}}, turns it into {{p}}"
-    verb = "rises" if made.value > 0 else "sinks"
+    verb = "rises" if made.value > 0 else "falls"
     return first_fitting(
         Caption(f"{head}: the sum of {{target}} {verb} by {{size}}.", numbers, names),
         Caption(f"{head} for {{target}}.", numbers, names),
@@ -213,7 +213,7 @@ def delta(target: str, value: float, *, summed: bool, samples: str = "", slope: 
     over = "over {samples}, " if samples else ""
     if value == 0:
         return Caption(f"{over}the loss does not change with {{target}}: its δ is 0.", {}, names)
-    grows, must = ("grows", "sink") if value > 0 else ("falls", "rise")
+    grows, must = ("grows", "fall") if value > 0 else ("falls", "rise")
     numbers = {"d": significant(value, 2)}
     said = f"{over}the loss {grows} when {{target}} rises (δ = {{d}}), so that {what} must {must}."
     if slope is not None and abs(slope) < FLAT:
@@ -262,12 +262,12 @@ def gradient(cause: Cause, others: Floats) -> Caption:
         return Caption("{source} was 0, so this weight had no part in the error: its gradient is 0.", {}, names)
     if cause.delta == 0:
         return Caption("nothing comes back to {target}: its δ is 0, and so is this gradient.", {}, names)
-    must = "sink" if cause.delta > 0 else "rise"
+    must = "fall" if cause.delta > 0 else "rise"
     why, short = f"the sum of {{target}} must {must}", f"the sum must {must}"
     if cause.gap is not None and (cause.gap[0] - cause.gap[1]) * cause.delta > 0:
         numbers |= gap_of(*cause.gap)
         why = short = f"{{target}} is too {'high' if cause.delta > 0 else 'low'} by {{gap}}"
-    moves, thing = "sink" if value > 0 else "rise", "weight" if cause.source else "bias"
+    moves, thing = "fall" if value > 0 else "rise", "weight" if cause.source else "bias"
     if not cause.source:
         how = "a bias counts in full"
     else:
@@ -286,7 +286,7 @@ def slope(value: float, others: Floats, over: str, *, bias: bool = False) -> Cap
     thing, names = "bias" if bias else "weight", {"over": over}
     if value == 0:
         return Caption(f"{{over}}, this {thing} makes no difference to the loss: its gradient is 0.", {}, names)
-    grows, must = ("raises", "sink") if value > 0 else ("lowers", "rise")
+    grows, must = ("raises", "fall") if value > 0 else ("lowers", "rise")
     said = f"{{over}}, a larger {thing} {grows} the loss (g = {{g}}), so it must {must}"
     numbers = {"g": significant(value, 2)}
     return first_fitting(*(Caption(f"{said}{end}.", numbers, names) for end in (adverb(value, others), "")))
@@ -307,14 +307,14 @@ def update(before: float, after: float, gradient: float, rate: float | None, why
         stays, names = {"a": plain(before, 3)}, {"why": f": {why}" if why else ""}
         return first_fitting(*(Caption(way, stays, names) for way in ("it stays at {a}{why}.", "it stays at {a}.")))
     numbers = _moved(before, after)
-    verb = "rises" if after > before else "sinks"
+    verb = "rises" if after > before else "falls"
     to = " to {b}" if "b" in numbers else ""
     move = f"it {verb} by {{move}}, from {{a}}{to}"
     if why:
         return first_fitting(Caption(f"{move}: {{why}}.", numbers, {"why": why}), Caption(f"{move}.", numbers))
     how, factors = _descent(numbers["move"], gradient, rate)
     if (after - before) * gradient > 0:
-        asks = "rise" if gradient < 0 else "sink"
+        asks = "rise" if gradient < 0 else "fall"
         return Caption(f"{move}, although its gradient of now asks it to {asks}.", numbers)
     if gradient == 0:
         return Caption(f"{move}, although its gradient of now is 0.", numbers)

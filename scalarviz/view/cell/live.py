@@ -103,7 +103,7 @@ def live(
 
 
 def predict(x: Scene | Run, *, size: tuple[int, int] | None = None) -> Any:
-    """Ask in a notebook cell whether each weight rises or sinks in the next training step.
+    """Ask in a notebook cell whether each weight rises or falls in the next training step.
 
     The cell opens the step at its first gradient. Press the arrow on the cube, or the keys Up and Down; the answer
     comes with its reason, and right answers are counted. The key ``.`` goes on.

@@ -201,7 +201,7 @@ class Captions:
         if known and (gap is None or step.kind == "sum"):
             delta, be = float(opened.delta_sums[stage.name][row]), "will be" if step.phase == PHASES[FORWARD] else "is"
             yield (Word(f"δ of {name} {be} ", bound=None), _number(delta, own, "delta"),
-                   Word(": its sum must ", bound=None), _either("rise.|stay.|sink.", (delta, 0.0), own))  # fmt: skip
+                   Word(": its sum must ", bound=None), _either("rise.|stay.|fall.", (delta, 0.0), own))  # fmt: skip
         if step.kind == "delta":
             yield (Word("The gradient of each of its weights is δ · input.", bound=None),)
         elif index >= 0:
@@ -213,7 +213,7 @@ class Captions:
         A page shows the name, too, where another rule than the recorded one moves the weight.
         """
         update, of = self._opened.update(index), ((WEIGHT, index), (NEW_WEIGHT, index))
-        verbs = "sinks|stays|rises" if step.phase == PHASES[UPDATE] else "will sink|will stay|will rise"
+        verbs = "falls|stays|rises" if step.phase == PHASES[UPDATE] else "will fall|will stay|will rise"
         before, to, after = EQUATIONS["move"](update.before, update.after)
         facts = self._subject.source.facts
         by = "its optimiser" if facts is None else facts.optimizer

@@ -181,7 +181,7 @@ class MicroStepView(OpenedStep):
     gradient_histogram: GradientHistogram | None
     rule: Sequence[Formula]  # the optimiser's lines, if there are several
     sample: tuple[Floating, Floating, Floating] | None  # of the last sample added: input, output, target
-    asks: bool = False  # whether it asks if the weight of its sentence rises or sinks
+    asks: bool = False  # whether it asks if the weight of its sentence rises or falls
     predicts: bool = False  # whether such questions are on
     score: str = ""  # the count of right answers
 

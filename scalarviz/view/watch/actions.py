@@ -281,7 +281,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("whose", "time", ("B",), "switch between one sample and the whole batch", missing=_no_micro_steps),
     Action("add_samples", "time", (";",), "inside a step: add up the gradients of the samples", missing=_no_micro_steps,
            inside="add up the batch"),
-    Action("predict", "time", ("Shift+P",), "inside a step: predict if each weight rises or sinks",
+    Action("predict", "time", ("Shift+P",), "inside a step: predict if each weight rises or falls",
            missing=_no_micro_steps),
     Action("first", "time", ("Home",), "go to the first step", missing=_no_past),
     Action("newest", "time", ("End",), "go to the newest step", missing=_no_past),

@@ -1,4 +1,4 @@
-"""`Predictions`: the viewer says whether a weight will rise or sink before an opened step shows it."""
+"""`Predictions`: the viewer says whether a weight will rise or fall before an opened step shows it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...run.opened.captions import Caption
 from ..micro.step_view import GRADIENTS, UPDATE, MicroStepView, Sentence
 from ..micro.walk import Walk
 
-ASKED = {GRADIENTS: "to lower the loss, must this weight rise or sink?", UPDATE: "will this weight rise or sink?"}
+ASKED = {GRADIENTS: "to lower the loss, must this weight rise or fall?", UPDATE: "will this weight rise or fall?"}
 """The question before a gradient, and before an update."""
 HOW = "press an arrow on the cube, or the key Up or Down"
 
