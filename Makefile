@@ -78,10 +78,11 @@ gallery: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_gallery.py $(SCENES)
 
-# build/site/index.html: the docs, the lessons and pages of all scenes, which train
+# build/site/index.html: the docs, the lessons and pages of all scenes, which train. With its address, each lesson has a
+# QR code: make site ADDRESS=https://school.example/scalarviz/
 site: $(EVERYTHING)
 	@.ci/system-libraries
-	$(BIN)/python .ci/make_site.py
+	$(BIN)/python .ci/make_site.py $(if $(ADDRESS),--address $(ADDRESS))
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \

@@ -1,7 +1,7 @@
 """Build the static site: the docs, the lessons, and pages of all scenes. It opens from a disk, without a network.
 
-Usage: ``python .ci/make_site.py [FOLDER] [--scenes rgb,xor] [--steps N] [--repository OWNER/NAME]``; FOLDER
-is where it is written (default: ``build/site``).
+Usage: ``python .ci/make_site.py [FOLDER] [--scenes rgb,xor] [--steps N] [--repository OWNER/NAME] [--address URL]``;
+FOLDER is where it is written (default: ``build/site``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from types import ModuleType
 from urllib.parse import quote
 
 import nbformat
+import segno
 from PIL import Image
+from site_questions import exercise_of, needs_code, question_of
 from sphinx.cmd.build import main as sphinx
 
 import scalarviz as sv
@@ -45,22 +47,40 @@ NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""
 STILL = re.compile(r'<img [^>]*src="data:image/webp;base64,([^"]+)"')
 LIVE = re.compile(r'sv\.lesson\("(\w+)"')
-LESSON_STEPS, FRAMES = 600, 300
+RECORDED = {"01": (15, 1), "03": (12_000, 200), "04": (40, 1), "05": (40, 1), "11": (300, 10), "14": (60, 1)}
+"""Steps that pages of lessons record, and each how many a frame: of a network that needs many, or whose panels only the
+library computes. Other pages record one step, as the time bar needs it, and compute all others."""
 SCENES = (
     "Each scene is a recording that trains on in your browser: Space plays it, and *train on* goes on where it ends. "
     "Its data are in the page; nothing is sent."
 )
-SHORT = {"01": 15}
-"""Steps of lessons that learn faster."""
-OPENED_IN_SHORT = 0
-"""The step that a page opens if the number of steps is given: drawing more takes longer than all the rest."""
+OPENED = 0
+"""The step that pages of lessons store in parts, and all pages if the number of steps is given: drawing more takes
+longer than all the rest, and a page computes the parts of other steps."""
 FRONT_STEPS = 200
 """Recorded steps of the first page's scene; it trains on while the page is read."""
-RECORDED = (
-    "On this page, the scene is a recording that trains on in your browser: press <em>train on</em>, set its learning "
-    "rate, and click a cube to see its numbers. To change the network and to use the exercises, copy the notebook: "
-    "<code>scalarviz lessons course</code>."
+TRAINS = (
+    "Click the picture. <strong>Space</strong> trains and pauses, <strong>Right</strong> goes one step forward, and "
+    "<strong>Home</strong> goes back to step 0. <em>lr</em> sets the learning rate; <strong>?</strong> lists all keys."
 )
+TRAINS_ON = " {steps} recorded: at the end, press <strong>Space</strong> again, and your browser trains on."
+PLAYS = (
+    "Click the picture. <strong>Space</strong> plays a recorded training and pauses. This page cannot train; the line "
+    "below its picture says why."
+)
+LIVE_CELL = '<p>{said} <a href="{address}">Open this page alone</a>.</p>{player}'
+NOW_YOU = "## Now you\n"
+ANSWER_HERE = (
+    "*On this page, type an answer into its field and press Enter. A text needs no quotation marks. Work on the "
+    "exercises that need code in the notebook.*"
+)
+CODE_HERE = "*On this page, you can read the exercises. They need code: work on them in the notebook.*"
+NEEDS_CODE = (
+    '<p>This exercise needs code: <a href="../lessons/{name}" download>download the notebook</a> and '
+    '<a href="../docs/install.html">install scalarviz</a>.</p>'
+)
+HIDDEN = "remove-input"
+"""Tag of a cell of which only the output is shown."""
 
 
 def main() -> int:
@@ -69,10 +89,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         source, players = Path(made) / "source", Path(made) / "players"
         gather(source)
-        offer_lessons(source / "notebooks", players / "lessons", arguments.repository)
         record(players / "play", arguments.scenes, arguments.steps)
-        play_lessons(source / "notebooks", players / "play", arguments.steps)
-        address = "https://{}.github.io/{}/".format(*arguments.repository.split("/")) if arguments.repository else ""
+        make_lessons(source / "notebooks", players, arguments)
+        pages = "https://{}.github.io/{}/".format(*arguments.repository.split("/")) if arguments.repository else ""
+        address = arguments.address or pages
         if address:
             preview(players / "play", address)
         write_pages(source, arguments.scenes, address)
@@ -93,7 +113,17 @@ def asked() -> argparse.Namespace:
         "--repository", default=repository, metavar="OWNER/NAME", help="on GitHub, for Binder and Colab"
     )
     parser.add_argument("--steps", type=int, help="of each run; default: the scene's own")
+    parser.add_argument(
+        "--address", type=address_of, default="", metavar="URL", help="of the site, for the QR codes of the lessons"
+    )
     return parser.parse_args()
+
+
+def address_of(text: str) -> str:
+    """The address of the site, with a slash at its end."""
+    if not re.fullmatch(r"https?://[^\s/?#]+[^\s?#]*", text):
+        raise argparse.ArgumentTypeError(f"got {text!r}; write it like https://school.example/scalarviz/")
+    return text.rstrip("/") + "/"
 
 
 def gather(source: Path) -> None:
@@ -115,47 +145,85 @@ def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
     wanted = [("front", "rgb", steps or FRONT_STEPS), *((name, name, steps) for name in scenes)]
     for page, name, count in wanted:
         command = [sys.executable, "-m", "scalarviz", name, "--headless", "--html", str(folder / f"{page}.html")]
-        short = [] if steps is None else ["--open", str(OPENED_IN_SHORT)]
+        short = [] if steps is None else ["--open", str(OPENED)]
         subprocess.run([*command, *(() if count is None else ("--steps", str(count))), *short], check=True)
 
 
-def offer_lessons(notebooks: Path, folder: Path, repository: str) -> None:
-    """Below the title of every lesson, links: the notebook as a file, and where it opens without an installation."""
-    folder.mkdir(parents=True)
+def make_lessons(notebooks: Path, players: Path, asked: argparse.Namespace) -> None:
+    """Make a page of each lesson: its links, its scene in the place of the live cell, and its exercises."""
+    (players / "lessons").mkdir(parents=True)
     for path in sorted(notebooks.glob("*.ipynb")):
-        shutil.copy(path, folder)
-        addresses = {"Download the notebook": f"../lessons/{path.name}"}
-        if repository:
-            file = f"notebooks/{path.name}"
-            addresses |= {
-                "Open in Binder": f"https://mybinder.org/v2/gh/{repository}/HEAD?labpath={quote(file, '')}",
-                "Open in Colab": f"https://colab.research.google.com/github/{repository}/blob/HEAD/{file}",
-            }
-        links = [f'<a href="{address}">{text}</a>' for text, address in addresses.items()]
+        shutil.copy(path, players / "lessons")
         notebook = nbformat.read(path, as_version=4)
-        title, line, text = notebook.cells[0].source.partition("\n")
-        notebook.cells[0].source = f"{title}\n\n{' · '.join(links)}\n{line}{text}"
+        offer(notebook, path.name, asked.repository)
+        if asked.address:
+            title, line, text = notebook.cells[0].source.partition("\n")
+            code = code_of(f"{asked.address}notebooks/{path.stem}.html")
+            notebook.cells[0].source = f"{title}\n\n{code}\n{line}{text}"
+        play(notebook, players / "play", asked.steps)
+        ask(notebook, path.name)
         nbformat.write(notebook, path)
 
 
-def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
-    """Let the scene of every lesson learn, and put its page where the notebook has a picture of the live cell."""
-    for path in sorted(notebooks.glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        for cell in notebook.cells:
-            asked = LIVE.match(cell.source)
-            if cell.cell_type == "code" and asked is not None:
-                name = f"lesson-{asked[1]}"
-                scene, steps = scene_of(asked[1]), wanted or SHORT.get(asked[1], LESSON_STEPS)
-                with sv.Recording(scene, max(1, steps // FRAMES), gradients=True, updates=True, activations=True,
-                                  panels=True) as recording:  # fmt: skip
-                    scene.run.step(steps)
-                    opened = None if wanted is None else [OPENED_IN_SHORT]
-                    recording.save_html(folder / f"{name}.html", size=(960, 720), open=opened)
-                player = player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, which trains on")
-                data = {"text/html": f"<p>{RECORDED}</p>{player}"}
-                cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
-        nbformat.write(notebook, path)
+def offer(notebook: nbformat.NotebookNode, name: str, repository: str) -> None:
+    """Below the title, put links: the notebook as a file, and where it opens without an installation."""
+    addresses = {"Download the notebook": f"../lessons/{name}"}
+    if repository:
+        file = f"notebooks/{name}"
+        addresses |= {
+            "Open in Binder": f"https://mybinder.org/v2/gh/{repository}/HEAD?labpath={quote(file, '')}",
+            "Open in Colab": f"https://colab.research.google.com/github/{repository}/blob/HEAD/{file}",
+        }
+    links = [f'<a href="{address}">{text}</a>' for text, address in addresses.items()]
+    title, line, text = notebook.cells[0].source.partition("\n")
+    notebook.cells[0].source = f"{title}\n\n{' · '.join(links)}\n{line}{text}"
+
+
+def code_of(address: str) -> str:
+    """A page's address as a QR code, with the address below."""
+    code = segno.make_qr(address).svg_inline(light="white", omitsize=True, svgclass=None, lineclass=None)
+    named = code.replace("<svg ", '<svg role="img" aria-label="QR code of the address of this page" ', 1)
+    return f'<figure class="address">{named}<figcaption><a href="{address}">{address}</a></figcaption></figure>'
+
+
+def play(notebook: nbformat.NotebookNode, folder: Path, wanted: int | None) -> None:
+    """Let the scene of a lesson learn, and put its page in the place of the live cell."""
+    for cell in notebook.cells:
+        asked = LIVE.match(cell.source)
+        if cell.cell_type == "code" and asked is not None:
+            number = asked[1]
+            page, address = folder / f"lesson-{number}.html", f"../play/lesson-{number}.html#step=0"
+            scene, (steps, every) = scene_of(number), RECORDED.get(number, (1, 1))
+            if wanted is not None:
+                steps, every = min(steps, wanted), 1
+            with sv.Recording(scene, every, gradients=True, updates=True, activations=True, panels=True) as recording:
+                scene.run.step(steps)
+                recording.save_html(page, size=(960, 720), open=[OPENED])
+            trains = 'id="engine"' in page.read_text(encoding="utf-8")
+            title = f"The scene of lesson {number}, which {'trains' if trains else 'plays'}"
+            first = f"The first {steps:,} steps are" if steps > 1 else "The first step is"
+            words = TRAINS + TRAINS_ON.format(steps=first) if trains else PLAYS
+            show(cell, LIVE_CELL.format(said=words, address=address, player=player_of(address, title)), hidden=True)
+
+
+def ask(notebook: nbformat.NotebookNode, name: str) -> None:
+    """Put a field in the place of each exercise that needs no code, and a link below each other one."""
+    sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    calls = [(cell, call) for cell in notebook.cells if (call := exercise_of(cell)) is not None]
+    for cell, call in calls:
+        code = needs_code(cell, call)
+        show(cell, NEEDS_CODE.format(name=name) if code else question_of(cell, call, sources), hidden=not code)
+    note = CODE_HERE if all(needs_code(*one) for one in calls) else ANSWER_HERE
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and f"{cell.source}\n".startswith(NOW_YOU):
+            cell.source = f"{NOW_YOU}\n{note}\n{cell.source.removeprefix(NOW_YOU.strip())}"
+
+
+def show(cell: nbformat.NotebookNode, html: str, *, hidden: bool) -> None:
+    """Give a cell this output; `hidden`: without its code."""
+    cell.outputs = [nbformat.v4.new_output("display_data", data={"text/html": html})]
+    if hidden:
+        cell.metadata.tags = [*cell.metadata.get("tags", ()), HIDDEN]
 
 
 def preview(folder: Path, address: str) -> None:
@@ -170,10 +238,8 @@ def preview(folder: Path, address: str) -> None:
 
 def player_of(address: str, title: str) -> str:
     """A frame that can do nothing but play and train on."""
-    return (
-        f'<iframe src="{address}" sandbox="allow-scripts" loading="lazy" title="{title}" '
-        'style="width:100%;height:640px;border:0"></iframe>'
-    )
+    may = 'class="player" sandbox="allow-scripts" loading="lazy"'
+    return f'<iframe src="{address}" title="{title}" {may}></iframe>'
 
 
 def write_pages(source: Path, scenes: Iterable[str], address: str) -> None:

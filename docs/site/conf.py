@@ -6,7 +6,8 @@ project, author = "scalarviz", "The scalarviz developers"
 copyright = author
 version = release = __version__
 html_static_path = ["static"]
-html_css_files = ["front.css"]
+html_css_files = ["front.css", "lessons.css"]
+html_js_files = [("questions.js", {"defer": "defer"})]
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["html_image"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import itertools
+import random
 import re
 import subprocess
 import sys
@@ -13,12 +17,23 @@ import pytest
 from PIL import Image
 
 import scalarviz as sv
+from kit.exercises import cells_of, defined, variants_of
+from scalarviz.check.answers import ANSWERS
+from scalarviz.lessons import lessons
+from scalarviz.lessons.scenes import SCENES
 
 pytestmark = pytest.mark.gl
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
 PREVIEW = re.compile(r'<meta (?:content="([^"]+)" property="og:image"|property="og:image" content="([^"]+)")')
+ADDRESS = "https://school.example/scalarviz/"
+ASKED = """texts => {
+    const form = document.querySelector("form:has(#NAME)"), field = form[0], status = form.querySelector("p");
+    const answer = text => { field.value = text; form.requestSubmit(); return status.textContent; };
+    return texts.map(text => [answer(texts[0]), answer(text), answer(text)]);
+}"""
+"""What a question says of texts: each twice, after the right one, which is the first."""
 MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
 
 
@@ -27,7 +42,7 @@ def site(tmp_path_factory):
     pytest.importorskip("sphinx", reason="no Sphinx (extra site)")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), str(folder), "--scenes", "rgb", "--steps", "1",
-               "--repository", "someone/scalarviz"]  # fmt: skip
+               "--repository", "someone/scalarviz", "--address", ADDRESS.rstrip("/")]  # fmt: skip
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
@@ -78,7 +93,7 @@ def test_every_scene_trains_also_those_of_the_lessons(site):
 def test_links_to_the_site_have_a_picture(site):
     for path in [site / "index.html", *(site / "play").glob("*.html")]:
         (found,) = PREVIEW.findall(path.read_text(encoding="utf-8"))
-        with Image.open(site / "".join(found).removeprefix("https://someone.github.io/scalarviz/")) as picture:
+        with Image.open(site / "".join(found).removeprefix(ADDRESS)) as picture:
             assert picture.width >= 480, path.name
 
 
@@ -124,3 +139,116 @@ def test_a_player_runs_within_its_page(site, visitor):
     said = bar.get_attribute("aria-valuetext")
     assert re.search(r"step \d of 1", said), said
     assert faults == []
+
+
+def lesson_pages(site):
+    """The number of each lesson, and its page."""
+    return [(one.number, site / "notebooks" / f"{one.notebook.stem}.html") for one in lessons()]
+
+
+def questions_of(page):
+    """The numbers of the exercises that have a field."""
+    return [f"{lesson}.{k}" for lesson, k in re.findall(r'<input id="answer-(\w+)-(\d+)"', page.read_text("utf-8"))]
+
+
+def solution_of(exercise):
+    """The source of the right answer."""
+    lesson = exercise.partition(".")[0]
+    (name,) = (name for source, name in cells_of(lesson) if name and f'sv.check.exercise("{exercise}"' in source)
+    return next(source for kind, _, source in variants_of(lesson)[name] if kind == "solution")
+
+
+def test_each_lesson_shows_its_scene_as_a_page_in_the_place_of_the_live_cell(site, visitor):
+    for number, path in lesson_pages(site):
+        text = path.read_text(encoding="utf-8")
+        frames = re.findall(r'<iframe src="../play/lesson-(\w+).html#step=0" title="([^"]+)"', text)
+        assert frames == [(number, f"The scene of lesson {number}, which trains")] * (number in SCENES)
+        assert text.count(f'href="../play/lesson-{number}.html#step=0">Open this page alone') == len(frames)
+        assert 'sv</span><span class="o">.</span><span class="n">lesson' not in text
+    page, faults = visitor
+    page.goto((site / "notebooks" / "06-chain-rule.html").as_uri())
+    page.locator("iframe").scroll_into_view_if_needed()
+    page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
+    (frame,) = (frame for frame in page.frames if "play/lesson-06" in frame.url)
+    for step in (1, 2, 3):
+        page.keyboard.press("ArrowRight")
+        frame.wait_for_function(f"() => scalarviz.run.steps[scalarviz.frame] === {step}", timeout=30_000)
+    assert frame.evaluate("() => scalarviz.run.computed") == 2  # one is recorded
+    assert faults == []
+
+
+def test_each_exercise_is_a_question_or_leads_to_the_notebook(site):
+    for number, path in lesson_pages(site):
+        exercises = [name for name in ANSWERS if name.partition(".")[0] == number]
+        asked, text = questions_of(path), path.read_text(encoding="utf-8")
+        assert set(asked) <= {name for name in exercises if ANSWERS[name].check is sv.check.answer}
+        links = text.count(f'This exercise needs code: <a href="../lessons/{path.stem}.ipynb" download>')
+        assert len(asked) + links == len(exercises) > 0, number
+
+
+def test_a_question_needs_nothing_that_the_page_does_not_show(site):
+    for number, path in lesson_pages(site):
+        own = set().union(*(defined(one) for source, _ in cells_of(number) for one in ast.parse(source).body
+                            if isinstance(one, ast.FunctionDef)))  # fmt: skip
+        for exercise in questions_of(path):
+            calls = [one.func for one in ast.walk(ast.parse(solution_of(exercise))) if isinstance(one, ast.Call)]
+            assert not {ast.unparse(call) for call in calls} & own, exercise
+
+
+def test_a_question_says_what_the_check_says(site, visitor):
+    """Of the right answer, of each usual wrong one, and of numbers at the edges of what counts as one of them."""
+    page, faults = visitor
+    for _, path in lesson_pages(site):
+        page.goto(path.as_uri())
+        for exercise in questions_of(path):
+            entry, draw = ANSWERS[exercise], random.Random(exercise)
+            right = entry.right if entry.right != "" else ast.literal_eval(solution_of(exercise).partition("= ")[2])
+            tried = [right, *entry.slips, *(["banana", "7"] if isinstance(right, str) else [])]
+            if not isinstance(right, str):
+                times = (-1, 0.5, 2, 4, 10, 0.37, 1.7, 30, 1 - 0.0009, 1 + 0.0011)
+                tried += [number * k for number, k in itertools.product(tried[:4], times)]
+                tried += [round(number, k) for number in tried[:4] for k in (1, 2, 3)]
+                tried += [number + draw.uniform(-2e-3, 2e-3) for number in tried[:8]]
+            texts = [str(one) or "?" for one in tried]
+            heard = page.evaluate(ASKED.replace("NAME", f"answer-{exercise.replace('.', '-')}"), texts)
+            for given, (first, *said) in zip(tried, heard, strict=True):
+                sv.check.forget()
+                reports = [sv.check.exercise(exercise, given or "?", right) if isinstance(right, str)
+                           else sv.check.exercise(exercise, given, right) for _ in range(2)]  # fmt: skip
+                expected = [[line.strip() for line in report.text.splitlines()[1:]] for report in reports]
+                assert first == "\u2713 right."
+                assert [one.startswith("\u2713") for one in said] == [bool(one) for one in reports], (exercise, given)
+                assert [one.splitlines()[1:] for one in said] == expected, (exercise, given)
+    assert faults == []
+
+
+def test_a_question_is_answered_with_the_keyboard(site, visitor):
+    page, faults = visitor
+    page.goto((site / "notebooks" / "01-one-weight.html").as_uri())
+    field = page.get_by_label("Answer 3")
+    status = page.locator("form.question", has=field).get_by_role("status")
+    for text, words in {
+        "": "Type an answer first.", "0,125": "decimal point", "an eighth": "Expected a number", "1/8": "\u2713 right.",
+    }.items():  # fmt: skip
+        field.fill(text)
+        field.press("Enter")
+        assert words in status.inner_text()
+    assert faults == []
+
+
+def test_the_code_of_each_lesson_is_its_address(site, visitor):
+    zxingcpp = pytest.importorskip("zxingcpp", reason="no zxing-cpp (extra ci)")
+    page, _ = visitor
+    for _, path in lesson_pages(site):
+        page.goto(path.as_uri())
+        code, address = page.get_by_role("img", name="QR code of the address"), f"{ADDRESS}notebooks/{path.name}"
+        (found,) = zxingcpp.read_barcodes(Image.open(io.BytesIO(code.screenshot())))
+        assert found.text == page.locator("figure.address figcaption").inner_text() == address
+
+
+def test_an_address_that_is_none_is_refused():
+    pytest.importorskip("sphinx", reason="no Sphinx (extra site)")
+    command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), "--address", "school.example"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "write it like https://" in result.stderr
