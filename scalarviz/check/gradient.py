@@ -314,8 +314,10 @@ def find_cause(tried: Attempt, k: int, more: Sequence[Guess] = ()) -> tuple[str,
     if region[0]:
         return region
     for guess in [*_with_inputs(tried, k), *simple]:  # two at once, one of them a factor or the sign
-        if guess.cause not in ("zero", "one") and _ratio(got, guess.numbers) is not None:
-            return guess.cause, guess.details
+        ratio = None if guess.cause in ("zero", "one") else _ratio(got, guess.numbers)
+        if ratio is not None:
+            both = {"name": f"{guess.details['name']} times {ratio:.4g}"} if guess.cause == "input" else guess.details
+            return guess.cause, both
     return "", {}
 
 

@@ -98,6 +98,7 @@ HINTS = {
     "module": "Compute one output by hand, with small numbers, and compare it part by part.",
     "answer": "Compute it step by step, and write every number down before the next step.",
     "sign": "If the input grows a little, does the result grow or fall? That is the sign.",
+    "answer sign": "Say in words first whether the number is above or below zero, and why.",
     "swapped": "The slope with respect to x is the factor of x in the formula. Read the formula once for each input.",
     "factor": "Where does a constant come from? A square brings a 2 down; a mean divides by the number of terms.",
     "value": "The slope says how fast the result changes, not how large it is.",
@@ -316,7 +317,8 @@ def run_check(
     _misses[key] = _misses.get(key, 0) + 1
     if _misses[key] < 2:
         return found
-    own = HINTS.get(found.cause, HINTS[kind] if found.state == "wrong" else "")
+    general = HINTS[kind] if found.state == "wrong" else ""
+    own = HINTS.get(f"{kind} {found.cause}", HINTS.get(found.cause, general))
     return replace(found, hint=" ".join(part for part in (own, hint) if part))
 
 

@@ -21,11 +21,13 @@ from kit.runs import bits
 from kit.windows import Hand, live_hand
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
+from scalarviz.lessons.scenes import order_of_backward
 from scalarviz.run import Scene
 from scalarviz.run.edits import Change
 from scalarviz.run.panels import ColourCube, GraphPanel, LossCurve
 from scalarviz.run.source import Moment
 from scalarviz.view import step_drawing
+from scalarviz.view.graph.figure import LOSS_NODE
 from scalarviz.view.graph.layout import figure_of
 from scalarviz.view.ink.sketch import Path
 from scalarviz.view.ink.text import delta_text
@@ -490,6 +492,21 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
     drawer.shared.set_opened_step(None)
     notes = words(drawer.draw(Moment(frame, subject.source), box, None))
     assert any(note.startswith("value, gradient of ") and note.endswith("row 1 of 60") for note in notes)
+
+
+def test_a_part_of_the_loss_has_a_number_once_the_loss_has_one():
+    scene = order_of_backward()
+    subject = subject_of(scene)
+    frame = subject.frame()
+    panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
+    drawer, walk = drawer_of(panel, SharedState(subject, DARK)), Walk(opened_step(subject, alone=False), subject, frame)
+    gap = 4 * float(frame.values[0]) - 6
+    for at in range(1, len(walk) + 1):
+        told = walk.micro_step_at(at)
+        drawer.shared.set_opened_step(told)
+        drawn = words(drawer.draw(Moment(told.before, subject.source), (0.0, 0.0, 900.0, 400.0), None))
+        of_loss = told.nodes[LOSS_NODE]
+        assert (figure_of(gap) in drawn, figure_of(2 * gap) in drawn) == tuple(x is not None for x in of_loss), at
 
 
 def test_a_new_weight_looks_new_and_momentum_is_said_to_go_its_own_way_where_it_does():

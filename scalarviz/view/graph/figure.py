@@ -284,13 +284,21 @@ def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
 def node_numbers(
     layout: Layout, nodes: Mapping[str, NodeNumbers], name: str
 ) -> tuple[dict[Item, NodeNumbers], Item | None]:
-    """Return the numbers of each node in an opened step, and the current item; the node without users is the loss."""
+    """Return the numbers of each node in an opened step, and the current item; the node without users is the loss.
+
+    A node that is no micro-step of its own is a part of the loss, and is computed with it.
+    """
     words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
     words |= {} if any(said in nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
     seen: dict[Item, NodeNumbers] = {}
     for said, item in words.items():
         if (now := nodes.get(said)) is not None and (now.value is not None or item not in seen):
             seen[item] = now  # of a sum of sums, the last one computed
+    loss = seen.get(last)
+    for item in words.values():
+        if loss is not None and item.op and item not in seen:
+            value, slope = (None if at is None else own for at, own in zip(loss, (item.value, item.grad), strict=True))
+            seen[item] = NodeNumbers(value, slope)
     return seen, words.get(name)
 
 

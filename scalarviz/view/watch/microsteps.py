@@ -177,7 +177,9 @@ class MicroSteps:
         game.on = not game.on
         if not game.on:
             game.question = None
-            self._view.say(" ".join(filter(None, (game.score, "right:" * bool(game.asked), "no more questions"))))
+            self._view.say(
+                f"{game.right} of {game.asked} right; no more questions" if game.asked else "no more questions"
+            )
             if self.walk is not None:
                 self._show(self.position, runs=False)
         elif self.walk is not None:
