@@ -8,6 +8,7 @@ import pytest
 import scalarviz as sv
 from kit.runs import far
 from scalarviz import nn, optim
+from scalarviz.lessons.scenes import line
 from scalarviz.run.questions.ranges import clip_share, weight_extent
 from scalarviz.run.source import Moment
 from scalarviz.view.ink.text import share_text
@@ -59,10 +60,16 @@ def rated(page, lr):
 
 
 @pytest.mark.parametrize(
-    "name", [*EVERY, pytest.param("microgpt", marks=pytest.mark.ci), pytest.param("texture", marks=pytest.mark.ci)]
+    "name",
+    [
+        *EVERY,
+        "a bare layer",
+        pytest.param("microgpt", marks=pytest.mark.ci),
+        pytest.param("texture", marks=pytest.mark.ci),
+    ],
 )
 def test_a_page_computes_what_the_run_computes(name, browse, tmp_path):
-    made = scene(name)
+    made = line() if name == "a bare layer" else scene(name)
     page = opened(browse(reduced_motion="reduce"), written(made, tmp_path), "#frame=99")
     with sv.load_recording(tmp_path / "run.svz") as record:
         probe = record.probe

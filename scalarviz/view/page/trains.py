@@ -259,6 +259,10 @@ def _learns(problem: Problem, size: tuple[int, int]) -> bool:
     return np.allclose(problem.data[:2], [np.tile(x, high), np.repeat(y, wide)], atol=1e-6)
 
 
+OF_SAMPLE = "loss of the sample"
+"""The name of its row, which no stage has; the stage of a network that is one layer has the name ""."""
+
+
 def _view(network: Network, tape: Tape) -> tuple[list[tuple[str, int]], Plan, str] | None:
     """Return the rows that a page shows by name and length, and the program that computes them; None if it cannot.
 
@@ -269,5 +273,5 @@ def _view(network: Network, tape: Tape) -> tuple[list[tuple[str, int]], Plan, st
         return None
     body, taps = plan.body, zip(network.stages, network.forward.taps, strict=True)
     rows = {stage.name: body.outputs if number < 0 else body.taps[number][1] for stage, number in taps}
-    names = [*((name, len(one)) for name, one in rows.items()), ("", 1)]
+    names = [*((name, len(one)) for name, one in rows.items()), (OF_SAMPLE, 1)]
     return names, plan, viewer(plan, np.concatenate([*rows.values(), [body.loss]]))

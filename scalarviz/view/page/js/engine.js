@@ -13,7 +13,7 @@ export async function readTraining(told) {
   const count = told.keys[0].trained.length, arrays = Array.from({ length: start.length / count }, (_, k) => start.slice(k * count, (k + 1) * count));
   const each = arrays.length / told.keys.length, bytes = flags => Uint8Array.from(flags);
   const keys = told.keys.map((key, k) => ({ ...key, trained: bytes(key.trained), frozen: bytes(key.frozen), arrays: arrays.slice(k * each, (k + 1) * each) }));
-  const { settings, probe, view, trial, laws, whole, rules } = told, named = told.rows.filter(([name]) => name), sizes = named.map(([, size]) => size);
+  const { settings, probe, view, trial, laws, whole, rules } = told, named = told.rows.slice(0, -1), sizes = named.map(([, size]) => size);
   const sum = sizes.reduce((all, size) => all + size, 0), outputs = [sum - sizes.at(-1), sizes.at(-1)];
   const slots = await Promise.all(told.slots.map(async ({ inputs, kind, output, number, levels, share }) => {
     const asked = { kind, output, number, share, spans: levels.map(({ across }) => across) };

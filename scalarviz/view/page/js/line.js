@@ -155,7 +155,7 @@ export class Line {
     for (const { kind, name, texel } of run.document.plates) if (kind === "activation" && found[name]) texels.set(found[name], texel);
     if (run.beside) append(run.beside, run.frames, row => run.head.beside.reduce((from, [name, size]) => (found[name] && row.set(found[name], from), from + size), 0));
     const [[, [lr]]] = this.pace(step, run.frames);
-    for (const [name, number] of Object.entries({ steps: step, loss, lr, sample: found[""]?.[0] ?? NaN })) run[name].push(number);
+    for (const [name, number] of Object.entries({ steps: step, loss, lr, sample: found[told.rows.at(-1)[0]]?.[0] ?? NaN })) run[name].push(number);
     run.trained.push(trained ?? NaN);
     run.frames += 1;
     run.computed += 1;
