@@ -8,10 +8,10 @@ import pytest
 import scalarviz as sv
 from kit.runs import far
 from scalarviz import nn, optim
-from scalarviz.lessons.scenes import line
+from scalarviz.lessons.scenes import line, one_weight
 from scalarviz.run.questions.ranges import clip_share, weight_extent
 from scalarviz.run.source import Moment
-from scalarviz.view.ink.text import share_text
+from scalarviz.view.ink.text import chip_text, share_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.page.lists import SHAPES, PictureLists
 from scalarviz.view.panels.drawer import BEFORE
@@ -102,6 +102,20 @@ def test_the_picture_of_a_computed_step_has_its_numbers_and_no_others(browse, tm
     assert "lr 0.125" in painted(page)  # at once
     stepped(page)
     assert "lr 0.125" in painted(page)
+
+
+def test_the_sum_of_a_bare_layer_and_the_loss_over_its_weight_are_those_of_the_step(browse, tmp_path):
+    made = one_weight()
+    with sv.Recording(made, gradients=True, updates=True, activations=True, panels=True) as record:
+        made.run.step(2)
+        record.save_html(tmp_path / "page.html")
+    page = opened(browse(reduced_motion="reduce"), tmp_path / "page.html", "#frame=99")
+    stepped(page, 3)
+    made.run.step(3)
+    weight, words = float(made.run.values[0]), painted(page)
+    assert chip_text(2 * weight, signed=True) in words
+    assert "loss over weights at step 5" in words
+    assert "recorded at step" not in words
 
 
 def test_the_legend_says_the_share_of_clipped_weights_of_the_moment(browse, tmp_path):

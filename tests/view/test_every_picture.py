@@ -156,7 +156,7 @@ def test_every_text_can_be_read_and_is_true(view, case):
                 wrong.append(f"{size}: {line!r} is {of}")
         frame, shows = view.bench._frame, view.bench.colouring
         # texts of the moment alone name no number; pieces of equations have a law of their own
-        known = (text for text in texts if text.bound is not None and text.bound.name)
+        known = (text for text in texts if text.bound is not None and text.bound.name is not None)
         for text in (text for text in known if not text.bound.more and ":" not in text.bound.form):
             here = {"step": [frame.step], shows.quantity: shows.shows.numbers(frame)}
             here |= {name: [most] for name, most in shows.extents().items()}

@@ -140,7 +140,7 @@ class Listed:
 
     def _fills(self, text: TextItem) -> bool:
         """Return whether the painter inserts the number that a text shows."""
-        return self._bound and text.bound is not None and text.bound.name != ""
+        return self._bound and text.bound is not None and text.bound.name is not None
 
     def _ink(self, text: TextItem) -> str:
         """Return the colour of a text; an inserted number on a cube, or with the colour of its sign, has its own."""
@@ -160,7 +160,7 @@ class Listed:
     def shape(self, shape: Shape) -> Record:
         """Return the record of a shape, or of the numbers that it shows: a colour, or places on a scale."""
         match shape:
-            case Rect(x, y, wide, high, _, stroke, border, radius, bound) if bound and self._bound:
+            case Rect(x, y, wide, high, _, stroke, border, radius, bound) if bound is not None and self._bound:
                 return ["swatch", *short((x, y, wide, high)), bound, self.colour(stroke), border, radius]
             case Rect(x, y, wide, high, fill, stroke, border, radius):
                 inks = self.colour(fill), self.colour(stroke)

@@ -76,7 +76,7 @@ class Rect:
     stroke: Ink = None
     border: float = 1.0
     radius: float = 0.0
-    bound: str = ""  # the row of activations, or the target, whose numbers give the fill
+    bound: str | None = None  # the row of activations, or the target, whose numbers give the fill
 
     def box(self) -> tuple[float, ...]:
         """Return it as a box."""
@@ -260,9 +260,9 @@ step of a recorded panel, a delta of a stage."""
 class Bound:
     """The number of the moment that a text shows, so that a painter can replace it without a new layout."""
 
-    # a quantity of the weights, a row of activations, a tensor for its range, "loss", "target", or as above; empty for
-    # a text of the moment that no browser can write
-    name: str
+    # a quantity of the weights, a row of activations ("" is that of a network of one layer), a tensor for its range,
+    # "loss", "target", or as above; None for a text of the moment that no browser can write
+    name: str | None
     index: int = 0  # of the number; of a tick at the end of the legend (+-1), or of one a tenth as large (+-2), ...
     # how it is written: a key of `text.WRITTEN`; or "either", then `before` has words for a smaller, an equal and a
     # larger number than the first of `more` (else 0), with "|" between them
@@ -437,7 +437,7 @@ class Sketch:
         stroke: Ink = None,
         border: float = 1.0,
         radius: float = 0.0,
-        bound: str = "",
+        bound: str | None = None,
     ) -> None:
         """Add a rectangle, rounded by `radius`, with the border inside. `bound`: row whose numbers give the fill."""
         self.shapes.append(Rect(x, y, width, height, fill, stroke, border, radius, bound))

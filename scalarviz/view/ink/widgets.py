@@ -71,7 +71,7 @@ def caption_lines(
     x, y, width, height = box
     size, lines = _caption(text, round(width, 1), round(height, 1), largest, bold)
     for k, line in enumerate(lines):
-        bound = Bound("") if passing else None
+        bound = Bound(None) if passing else None
         sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1, bold=bold, bound=bound)
     return LEADING * size * len(lines)
 

@@ -113,7 +113,7 @@ def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence, *, page: bool = 
     size = next((k for k, room in ways if room * k <= width), 0)
     for row, line in enumerate((said.why if page else own) if size else ()):
         for k, word in enumerate(line):
-            ink, gap = theme.text1 if word.bound and word.bound.name else theme.text2, 0.0 if k else None
+            ink, gap = theme.text1 if word.bound and word.bound.name is not None else theme.text2, 0.0 if k else None
             left = x + sum(measure(one.text, size, one.bold) for one in line[:k])
             sketch.text(left, y + (row + 0.8) * 20, word.text, size, ink, bold=word.bold, bound=word.bound, gap=gap)
 
@@ -180,9 +180,9 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[f
     Equations, such as those of Adam's averages, are written in full if there is any room.
     """
     (x, y, width, height), (after, line) = box, at
-    passing = Bound("", needs=said.needs) if said.needs else None
+    passing = Bound(None, needs=said.needs) if said.needs else None
     if said.index >= 0 and said.formulas:  # how large it is, what its averages are
-        passing = Bound("")
+        passing = Bound(None)
     low, parts = height < LOW, said.meaning.split("; ")
     equations = [part for part in parts if "=" in part]
     meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
@@ -441,7 +441,7 @@ def table(
     `numbers` says which ones the cells show.
     """
     sketch, (x, y, wide, _) = Sketch(), box
-    numbers = [[Bound("")] * len(names)] * len(rows) if len(numbers) != len(rows) else numbers
+    numbers = [[Bound(None)] * len(names)] * len(rows) if len(numbers) != len(rows) else numbers
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
     words = [said for said, _ in rows]
     if (wide - 108) / max(1, len(names)) < _NUMBER and words[-1].startswith("δ"):

@@ -86,7 +86,7 @@ def _either(words: str, values: tuple[float, float], *of: tuple[str, int]) -> Wo
 
 def _needing(what: str, word: Word) -> Word:
     """Return a word that a page shows only where its step has what the word needs."""
-    return word._replace(bound=replace(word.bound or Bound(""), needs=what))
+    return word._replace(bound=replace(word.bound or Bound(None), needs=what))
 
 
 class Captions:

@@ -132,6 +132,6 @@ def bounds(
     """Return which numbers some texts show, as pieces of an equation; those of unknown ones if it gives other texts."""
     made = EQUATIONS[form](*values) if form in EQUATIONS else ()
     if tuple(texts) != tuple(made):
-        return [Bound("")] * len(texts)
+        return [Bound(None)] * len(texts)
     (name, index), *more = numbers
     return [Bound(name, int(index), f"{form}:{k}", more=tuple(more), needs=needs) for k in range(len(texts))]

@@ -103,7 +103,7 @@ def _face(face: CubeText, index: int, quantity: str, said: Bound | None) -> tupl
     """Return which numbers both lines show: those of a product; else the lower line shows what it `said` before."""
     names = {"product": (WEIGHT, FACTOR), "gradient": (GRADIENT, BACK, FACTOR)}.get(quantity, ())
     if not names or not face.factors:
-        return Bound(""), said
+        return Bound(None), said
     above, below = bounds(f"{quantity} face", (face.above, face.below), [(name, index) for name in names], face.factors)
     return above, below if below.name else said
 

@@ -486,7 +486,7 @@ def _bound(formula: Formula, form: str, numbers: Sequence[Number], values: Seque
 
 
 def _unbound(formula: Formula) -> Formula:
-    return replace(formula, numbers=tuple(word._replace(bound=Bound("")) for word in formula.numbers))
+    return replace(formula, numbers=tuple(word._replace(bound=Bound(None)) for word in formula.numbers))
 
 
 def names_of(line: RuleFormula) -> dict[str, float]:
@@ -520,5 +520,5 @@ def _ending(formula: Formula, of: Number, value: float) -> Formula:
     """Return an equation over samples whose result alone a page knows in other steps."""
     *terms, sign, result = formula.numbers
     own = (bounds(form, [result.text], [of], [value])[0] for form in OF_DIGITS)
-    bound = next((one for one in own if one.name), Bound(""))
+    bound = next((one for one in own if one.name), Bound(None))
     return replace(formula, numbers=(*terms, sign, result._replace(bound=bound)))

@@ -57,7 +57,7 @@ class Word(NamedTuple):
     text: str
     tone: Tone = "plain"
     bold: bool = False
-    bound: Bound | None = Bound("")  # the number of the moment that it shows
+    bound: Bound | None = Bound(None)  # the number of the moment that it shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Formula:
     @property
     def passes(self) -> bool:
         """Whether no page can write its numbers for another step."""
-        return bool(self.numbers) and all(word.bound is not None and not word.bound.name for word in self.numbers)
+        return bool(self.numbers) and all(word.bound is not None and word.bound.name is None for word in self.numbers)
 
     @property
     def of_letters(self) -> Bound | None:
         """What a page needs to know of the letters: they pass with their numbers."""
-        return Bound("") if self.passes else Bound("", needs=self.needs) if self.needs else None
+        return Bound(None) if self.passes else Bound(None, needs=self.needs) if self.needs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,13 +136,14 @@ class Notes:
                     sketch.text(x, y, "?", CHANNEL, theme.text2, anchor="middle")
         for number in self.numbers:
             x, y, bound, size, anchor, bold, tone, without = number
-            ranged, marks = bound.form == "range", marked.get(f"{bound.name} {bound.form}", marked.get(bound.name))
+            name, ranged = bound.name or "", bound.form == "range"
+            marks = marked.get(f"{name} {bound.form}", marked.get(name))
             bound = replace(bound, form=f"range {sign}") if ranged else bound
-            if bound.name not in (extents if ranged else rows):
+            if name not in (extents if ranged else rows):
                 colour = theme.text3 if without == UNKNOWN else tones[tone - 1]
                 sketch.text(x, y, without, size, colour, anchor=anchor)
             elif ranged or marks is None or marks[bound.index]:
-                value = extents[bound.name] if ranged else float(rows[bound.name][bound.index])
+                value = extents[name] if ranged else float(rows[name][bound.index])
                 sketch.number(x, y, value, bound, size, tones[tone - 1], bold=bold, anchor=anchor)
         return sketch
 

@@ -740,9 +740,11 @@ def _share(at: Standing, span: Span) -> float | None:
     """Return the factor from the sum of all samples' losses to the loss; None if there is no such factor."""
     places = np.linspace(*span, 3)[:, None]
     each = [replace(at, data=(at.data[0][k : k + 1], at.data[1][k : k + 1])) for k in range(len(at.data[0]))]
+    whole, total = at.losses(places), np.sum([one.losses(places) for one in each], axis=0)
+    k = int(np.argmax(total))  # a loss may be 0 at a place
     with np.errstate(all="ignore"):
-        shares = at.losses(places) / sum(one.losses(places) for one in each)
-    return float(shares[0]) if np.allclose(shares, shares[0], rtol=1e-5, atol=0) else None
+        share = whole[k] / total[k]
+    return float(share) if np.allclose(whole, share * total, rtol=1e-5, atol=0) else None
 
 
 def _foot(box: Box) -> float:

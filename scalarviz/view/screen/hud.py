@@ -108,7 +108,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         # in an opened step all numbers must be there; else a word about one is more important than the next
         after = sum(needs[number:]) if state.inside else rate
         if when and end + 8 + measure(when, TITLE) + after <= begin:
-            passing = Bound("") if when is beyond else None
+            passing = Bound(None) if when is beyond else None
             ink = theme.text3 if passing else theme.text2
             end = sketch.text(end + 8, baseline, when, TITLE, ink, bound=passing, gap=apart)
         end += 26
@@ -123,7 +123,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         return sketch
     room = width
     if state.about and width >= 480:
-        passing = Bound("") if "×" in state.about else None  # a factor of the moment
+        passing = Bound(None) if "×" in state.about else None  # a factor of the moment
         room = sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right", bound=passing) - 16 - x
     if state.purpose and (own := measure(state.purpose, CHANNEL)) <= room:
         x, room = sketch.text(x, y + 48, state.purpose, CHANNEL, theme.text1) + 24, room - own - 24

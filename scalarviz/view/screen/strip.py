@@ -343,7 +343,7 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8], c
     if not theme.presenter and measure(scale.title, TITLE, True) + 16 + measure(scale.note, LABEL) <= width:
         scope, dot, share = scale.note.rpartition(" · ")
         own = Bound(CLIPPED, form="share", before=scope + dot, after=" clipped")
-        bound = own if share.endswith(own.after) else Bound("") if f"{own.after}, " in share else None
+        bound = own if share.endswith(own.after) else Bound(None) if f"{own.after}, " in share else None
         sketch.text(x + width, baseline, scale.note, LABEL, theme.text3, anchor="right", bound=bound)
     top = baseline + 20
     if len(scale.marks) and not theme.presenter:
