@@ -73,14 +73,24 @@ def _mark(options: Any) -> int:
     check_target(table)
     students = marking.handed_in(Path(options.check))
     files = [file for mine in students.values() for file in mine]
-    say(f"{len(files)} notebooks of {len(students)} students run now: this runs the students' own programs")
+    notebooks = _counted(sum(file.suffix == ".ipynb" for file in files), "notebook")
+    say(f"{notebooks} of {_counted(len(students), 'student')} run now: this runs the students' own programs")
     marks = marking.marks_of(files, options.seconds, options.megabytes)
     rows: dict[str, list[marking.Marked]] = {}
-    for student, mine in students.items():
-        rows[student] = [next(marks) for _ in mine]
-        marking.write_table(table, rows)
-        right = {number for one in rows[student] for number, (points, _) in one.points.items() if points}
-        remarks = "".join(f"; {one.file.name}: {one.remark}" for one in rows[student] if one.remark)
-        tell(f"{student}: {len(right)} right{remarks}")
+    try:
+        for student, mine in students.items():
+            rows[student] = [next(marks) for _ in mine]
+            marking.write_table(table, rows)
+            best, remarks = marking.best_of(rows[student]), marking.remarks_of(rows[student])
+            right = sum(points for points, _ in best.values())
+            tell(f"{student}: {right} of {len(best)} right{remarks and f'; {remarks}'}")
+    except KeyboardInterrupt:
+        if rows:
+            say(f"{len(rows)} of {_counted(len(students), 'student')} are in {path_text(table)}")
+        raise
     tell(f"wrote {path_text(table)}")
     return 0
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"

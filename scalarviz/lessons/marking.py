@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,14 +26,20 @@ from time import monotonic
 from typing import Any
 
 from ..engine.cost import processors
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError, MissingDependencyError, listing
 from ..io.atomic import path_text, write_bytes
 
 NUMBER = re.compile(r"""check\.exercise\(\s*["'](\d+b?\.\d+)["']""")
+LESSON = re.compile(r"(\d\db?)(?![\da-z]).*\.ipynb")
+"""The name of a file that begins with the number of a lesson."""
+HIDDEN = re.compile(r"\.|__MACOSX$")
+NOT_REACHED = "not reached"
 LONGEST = 300
 """The most characters of what a check said, in a table."""
-SPARE = 20.0
+SPARE = 60.0
 """Seconds for the start and the end of a notebook's processes, beside its own time."""
+BESIDE = 16 << 20
+"""The most bytes of files beside a notebook that are copied for it."""
 
 
 @dataclass
@@ -47,27 +54,34 @@ class Marked:
 def handed_in(folder: Path) -> dict[str, list[Path]]:
     """Return the notebooks of each student: those in a subfolder of that name, or one in the folder itself.
 
-    InputError if there are none.
+    A subfolder without a notebook stands in the list itself. InputError if there are no notebooks at all.
     """
     if not folder.is_dir():
         raise InputError(f"lessons: --check needs a folder of notebooks; {path_text(folder)} is none")
     found: dict[str, list[Path]] = {}
-    for file in sorted(folder.rglob("*.ipynb")):
-        inside = file.relative_to(folder).parts
-        if not any(part.startswith(".") for part in inside):
-            found.setdefault(inside[0] if len(inside) > 1 else file.stem, []).append(file)
-    if not found:
+    for path in sorted(folder.iterdir()):
+        if not HIDDEN.match(path.name):
+            if path.is_dir():
+                found[path.name] = [file for file in _inside(path) if file.suffix == ".ipynb"] or [path]
+            elif path.suffix == ".ipynb":
+                found.setdefault(path.stem, []).append(path)
+    if not any(file.suffix == ".ipynb" for mine in found.values() for file in mine):
         raise InputError(f"lessons: {path_text(folder)} has no notebooks (*.ipynb)")
     return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return what a folder contains at any depth, without subfolders and hidden files."""
+    files = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
+    return [file for file in files if not any(HIDDEN.match(part) for part in file.relative_to(folder).parts)]
 
 
 def marks_of(files: list[Path], seconds: float, megabytes: int) -> Iterator[Marked]:
     """Yield the marks of notebooks, in order; several run at the same time."""
     missing = [name for name in ("nbclient", "nbformat", "ipykernel") if find_spec(name) is None]
     if missing:
-        raise MissingDependencyError(
-            f"lessons: --check needs {' and '.join(missing)}; install the extra notebook (see docs/install.md)"
-        )
+        needed = f"lessons: --check needs {' and '.join(missing)}"
+        raise MissingDependencyError(f"{needed}; install the extra notebook (see docs/install.md)")
     with ThreadPoolExecutor(processors()) as pool:
         try:
             yield from pool.map(partial(_marked, seconds=seconds, megabytes=megabytes), files)
@@ -77,33 +91,69 @@ def marks_of(files: list[Path], seconds: float, megabytes: int) -> Iterator[Mark
 
 
 def _marked(file: Path, seconds: float, megabytes: int) -> Marked:
-    """Run a notebook in a process and return its marks, whatever becomes of the process."""
+    """Return the marks of a notebook, whatever it is."""
     found = Marked(file)
-    with tempfile.TemporaryDirectory(prefix="scalarviz-marks-") as place:
-        said = Path(place) / "said.jsonl"
-        code = (
-            f"from {__name__} import execute; execute({str(file.resolve())!r}, {place!r}, {seconds!r}, {megabytes!r})"
-        )
+    try:
+        if file.is_dir():
+            names = listing(other.relative_to(file).as_posix() for other in _inside(file))
+            found.remark = f"no notebook; there is {names[:200] or 'nothing'}"
+        elif file.is_file():
+            _run(found, seconds, megabytes)
+        else:  # a pipe would never end
+            found.remark = "it cannot be read: it is not a regular file"
+    except Exception as error:
+        found.remark = f"it cannot be read: {_words(error)}"
+    if unknown := listing(number for number in found.points if number not in _exercises()):
+        found.remark = f"no lesson has the exercise {unknown}; {found.remark}".removesuffix("; ")
+    elif not (found.remark or best_of([found])):
+        found.remark = "no exercise of a lesson was found"
+    return found
+
+
+def _run(found: Marked, seconds: float, megabytes: int) -> None:
+    """Run a notebook in a process, whatever becomes of the process."""
+    with tempfile.TemporaryDirectory(prefix="scalarviz-marks-", ignore_cleanup_errors=True) as place:
+        work, room = Path(place) / "work", BESIDE
+        work.mkdir()
+        for other in sorted(found.file.parent.iterdir()):
+            with suppress(OSError):
+                wanted = other.is_file() and not other.is_symlink() and other.suffix != ".ipynb"
+                if wanted and other.stat().st_size <= room:
+                    room -= shutil.copyfile(other, work / other.name).stat().st_size
+        given = str(found.file.absolute()), place, seconds, megabytes
         try:
             done = subprocess.run(
-                [sys.executable, "-c", code],
-                capture_output=True,
-                timeout=seconds + SPARE,
-                check=False,
-                encoding="utf-8",
-                errors="replace",
-            )
-            found.remark = done.stdout.strip()
+                [sys.executable, "-c", f"from {__name__} import execute; execute{given!r}"], capture_output=True,
+                timeout=seconds + SPARE, check=False, encoding="utf-8", errors="replace",
+            )  # fmt: skip
+            found.remark = "; ".join(done.stdout.split("\n")).strip("; ")
             if done.returncode and not found.remark:
                 found.remark = f"it could not be run: {(done.stderr.strip().splitlines() or ['no reason'])[-1]}"
         except subprocess.TimeoutExpired:
-            found.remark = f"stopped after {seconds:g} s"
-        with suppress(OSError):
-            for line in said.read_text(encoding="utf-8", errors="replace").splitlines():
-                with suppress(ValueError, TypeError):
-                    number, right, text = json.loads(line)
-                    found.points[str(number)] = int(right), str(text)
-    return found
+            found.remark = f"stopped after {seconds + SPARE:g} s; run it again with a larger --seconds"
+        found.points = _said(Path(place) / "said.jsonl")
+
+
+def _words(error: object) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _name(number: Any) -> str:
+    """Return the number of an exercise as the table of exercises writes it: 01.1 also for 1.1."""
+    return f"0{number}" if re.match(r"\d[.b]", str(number)) else str(number)
+
+
+def _said(file: Path) -> dict[str, tuple[int, str]]:
+    """Return the marks that stand in a file: of each exercise the best ones, and the last of these."""
+    best: dict[str, tuple[int, str]] = {}
+    with suppress(OSError):
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError, TypeError):
+                number, right, text = json.loads(line)
+                marks = int(bool(right)), str(text)
+                if marks[0] >= best.get(str(number), marks)[0]:
+                    best[str(number)] = marks
+    return best
 
 
 def execute(file: str, place: str, seconds: float, megabytes: int) -> None:
@@ -114,27 +164,46 @@ def execute(file: str, place: str, seconds: float, megabytes: int) -> None:
 
     try:
         notebook: Any = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
-        cells = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+        codes = [cell.source for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+        asked = {_name(number): index for index, code in enumerate(codes, 1)
+                 for number in NUMBER.findall(re.sub("#.*", "", code))}  # fmt: skip
     except Exception as error:
-        print(f"it cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}")
+        print(f"it cannot be read: {_words(error)}")
         return
-    said = Path(place) / "said.jsonl"
-    with said.open("w", encoding="utf-8") as file_:
-        for number in sorted({number for cell in cells for number in NUMBER.findall(cell.source)}):
-            file_.write(json.dumps([number, 0, "not reached"]) + "\n")
-    first = f"import {__name__} as _marking; _marking.begin({str(said)!r}, {megabytes})"
-    notebook.cells = [nbformat.v4.new_code_cell(first), *cells]  # type: ignore[no-untyped-call]
-    end = monotonic() + seconds
+    said, ended, until = Path(place) / "said.jsonl", dict[int, str](), list[float]()
+
+    def note(cell: Any, cell_index: int, execute_reply: Any) -> None:
+        reply = execute_reply["content"]
+        ended[cell_index] = _words(f"{reply['ename']}: {reply['evalue']}") if reply["status"] == "error" else ""
+        until.append(monotonic() + seconds)  # the first one counts: the kernel is ready
+
+    _write(said, *((number, 0, NOT_REACHED) for number in asked))
+    codes.insert(0, f"import {__name__} as _marking; _marking.begin({str(said)!r}, {megabytes})")
+    notebook.cells = [nbformat.v4.new_code_cell(code) for code in codes]  # type: ignore[no-untyped-call]
     client = NotebookClient(
-        notebook, allow_errors=True, kernel_name="python3", resources={"metadata": {"path": place}},
-        timeout_func=lambda cell: max(1, round(end - monotonic())), shutdown_kernel="immediate",
+        notebook, allow_errors=True, kernel_name="python3", resources={"metadata": {"path": f"{place}/work"}},
+        timeout_func=lambda cell: max(1, round(until[0] - monotonic())) if until else None,
+        on_cell_executed=note, shutdown_kernel="immediate",
     )  # fmt: skip
     try:
         client.execute()
     except CellTimeoutError:
-        print(f"stopped after {seconds:g} s; what had been checked until then counts")
+        print(f"stopped after {seconds:g} s, in cell {len(ended)}; what had been checked until then counts")
     except DeadKernelError:
-        print(f"it ended the kernel (its limit is {megabytes} MB of memory)")
+        print(f"its kernel ended: too much memory (its limit is {megabytes} MB), or exit()")
+    if ended.get(0):
+        print(f"its kernel could not start: {ended[0]}")
+        return
+    for number, (_, text) in _said(said).items():
+        index = asked.get(number)
+        if index in ended and text == NOT_REACHED:
+            stops = (f"cell {i} stopped: {error}" for i, error in ended.items() if error and i <= index)
+            _write(said, (number, 0, next(stops) if ended[index] else "its check did not answer: was it replaced?"))
+
+
+def _write(said: Path, *marks: tuple[str, int, str]) -> None:
+    with said.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(one) + "\n" for one in marks)
 
 
 def begin(said: str, megabytes: int) -> None:
@@ -151,9 +220,7 @@ def begin(said: str, megabytes: int) -> None:
 
     def exercise(number: Any, *given: Any, **more: Any) -> Any:
         report = check(number, *given, **more)
-        name = f"0{number}" if re.match(r"\d[.b]", str(number)) else str(number)
-        with open(said, "a", encoding="utf-8") as file:
-            file.write(json.dumps([name, int(report.passed), str(report)]) + "\n")
+        _write(Path(said), (_name(number), int(report.passed), str(report)))
         return report
 
     sv.check.exercise = exercise
@@ -162,36 +229,48 @@ def begin(said: str, megabytes: int) -> None:
         setattr(owner, name, nothing)
 
 
+@cache
+def _exercises() -> dict[str, str]:
+    """Return the lesson of each exercise, in order."""
+    from ..check.answers import ANSWERS  # building its networks takes time
+
+    return {number: number.partition(".")[0] for number in ANSWERS}
+
+
+def best_of(marked: list[Marked]) -> dict[str, tuple[int, str]]:
+    """Return a student's best marks in all exercises of the lessons that were handed in.
+
+    These are the lessons of which a notebook asks an exercise, and those with whose numbers its name begins.
+    """
+    known = _exercises()
+    lessons = {name[1] for one in marked if (name := LESSON.match(one.file.name))}
+    lessons |= {known.get(number, "") for one in marked for number in one.points}
+    return {
+        number: max((one.points[number] for one in marked if number in one.points),
+                    default=(0, "the exercise is missing"))
+        for number, lesson in known.items() if lesson in lessons
+    }  # fmt: skip
+
+
+def remarks_of(marked: list[Marked]) -> str:
+    """Return the remarks on a student's notebooks."""
+    return "; ".join(f"{one.file.name}: {one.remark}" for one in marked if one.remark)
+
+
 def table(rows: dict[str, list[Marked]]) -> str:
-    """Return marks as a table: a row for each student, two columns for each exercise that somebody handed in."""
-    numbers = sorted({number for marked in rows.values() for one in marked for number in one.points}, key=_order)
+    """Return marks as a table: a row for each student, two columns for each exercise of the lessons handed in."""
+    all_best = {student: best_of(marked) for student, marked in rows.items()}
+    numbers = [number for number in _exercises() if any(number in best for best in all_best.values())]
     text = io.StringIO()
     write = csv.writer(text).writerow
-    write(
-        [
-            "student",
-            "points",
-            "of",
-            *(_safe(name) for number in numbers for name in (number, f"{number} said")),
-            "remarks",
-        ]
-    )
-    for student, marked in rows.items():
-        best = {number: max(one.points[number] for one in marked if number in one.points)
-                for number in numbers if any(number in one.points for one in marked)}  # fmt: skip
-        cells = [cell for number in numbers for cell in _cells(best.get(number))]
-        remarks = "; ".join(f"{one.file.name}: {one.remark}" for one in marked if one.remark)
-        write([_safe(student), sum(right for right, _ in best.values()), len(best), *cells, _safe(remarks)])
+    write(["student", "points", "of", *(name for number in numbers for name in (number, f"{number} said")), "remarks"])
+    for student, best in all_best.items():
+        row: list[Any] = [_safe(student), sum(right for right, _ in best.values()), len(best)]
+        for number in numbers:
+            right, said = best.get(number, ("", ""))
+            row += [right, _safe(" ".join(said.split())[:LONGEST])]
+        write([*row, _safe(remarks_of(rows[student]))])
     return text.getvalue()
-
-
-def _order(number: str) -> tuple[str, int]:
-    lesson, _, exercise = number.partition(".")
-    return lesson, int(exercise) if exercise.isdigit() else 0
-
-
-def _cells(marks: tuple[int, str] | None) -> tuple[int | str, str]:
-    return ("", "") if marks is None else (marks[0], _safe(" ".join(marks[1].split())[:LONGEST]))
 
 
 def _safe(text: str) -> str:
@@ -201,4 +280,4 @@ def _safe(text: str) -> str:
 
 def write_table(path: Path, rows: dict[str, list[Marked]]) -> None:
     """Write the table, with the mark by which spreadsheets know UTF-8."""
-    write_bytes(path, table(rows).encode("utf-8-sig"))
+    write_bytes(path, table(rows).encode("utf-8-sig", "backslashreplace"))

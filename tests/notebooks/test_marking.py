@@ -2,17 +2,20 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from scalarviz.check.answers import ANSWERS
 from scalarviz.errors import InputError
 from scalarviz.lessons import marking
 
 BEGIN = "import scalarviz as sv"
 RIGHT = 'sv.check.exercise("01.1", -40 + 58)'
 RULE = 'def rule(w, x, upstream):\n    return upstream * x, upstream * w\n\nsv.check.exercise("01.2", rule)'
+WRONG = 'sv.check.exercise("01.1", 6)'
 HUNGRY = "import numpy as np\nkept = np.ones(3 << 30, np.uint8)"
 
 
@@ -60,21 +63,86 @@ def test_a_class_is_marked_and_a_bad_notebook_costs_nothing_but_its_own_points(c
     assert "the students' own programs" in result.err
     rows = rows_of(table)
     points = {name: (row["points"], row["of"]) for name, row in rows.items()}
-    assert points["anna"] == ("2", "2"), "the better answer counts"
-    assert points["'=ben"] == ("1", "2"), "a cell that fails ends nothing"
+    assert {of for _, of in points.values()} == {"3"}, "all exercises of the lesson count, also those not handed in"
+    assert points["anna"] == ("2", "3"), "the better answer counts"
+    assert "anna: 2 of 3 right" in result.out
+    assert rows["anna"]["01.3 said"] == "the exercise is missing"
+    assert points["'=ben"] == ("1", "3"), "a cell that fails ends nothing"
     assert rows["'=ben"]["01.1 said"].startswith("✗ 01.1: not 6.")
-    assert points["carla"] == ("0", "1")
+    assert points["carla"] == ("0", "3")
     assert "nothing to check yet" in rows["carla"]["01.1 said"]
-    for name, remark in (("endless", "stopped after 20 s"), ("ending", "ended the kernel")):
-        assert (points[name], rows[name]["01.2 said"]) == (("1", "2"), "not reached"), name
+    for name, remark in (("endless", "stopped after 20 s, in cell 3"), ("ending", "its kernel ended: too much memory")):
+        assert (points[name], rows[name]["01.2 said"]) == (("1", "3"), "not reached"), name
         assert remark in rows[name]["remarks"]
-    assert points["hungry"] == ("2", "2"), "a cell without memory fails as others do"
+    assert points["hungry"] == ("2", "3"), "a cell without memory fails as others do"
     for name in ("broken", "empty", "no-notebook"):
-        assert points[name] == ("0", "0")
+        assert points[name] == ("0", "3"), "the file's name says the lesson"
         assert "01.ipynb: it cannot be read" in rows[name]["remarks"]
     assert sorted(path.name for path in folder.rglob("*.ipynb")).count("01.ipynb") == 9, "nothing else is written there"
     again = cli("lessons", "--check", str(folder), "--table", str(table))
     assert (again.code, "--overwrite replaces it" in again.err) == (2, True)
+
+
+@pytest.mark.ci
+def test_every_student_has_a_row_that_says_why_points_are_missing(cli, tmp_path):
+    place = tmp_path / "handed-in"
+    for name, inside in (("zoe", "abgabe.zip"), ("yan", "01.py"), ("__MACOSX", "01.zip"), (".git", "01.zip")):
+        (place / name).mkdir(parents=True)
+        (place / name / inside).write_text("")
+    (place / "xenia").mkdir()
+    (place / "loop").mkdir()
+    (place / "loop" / "self.ipynb").symlink_to("self.ipynb")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(place / "loop" / "pipe.ipynb")
+    notebook(place / "gone" / "mine.ipynb", "1 / 1", RIGHT, RULE)
+    notebook(place / "fake" / "mine.ipynb", BEGIN, "sv.check.exercise = print", RIGHT)
+    notebook(place / "notes" / "mine.ipynb", "1 + 1")
+    odd = '# sv.check.exercise("02.1", 1)\nsv.check.exercise("99.9", 1)'
+    notebook(place / "odd" / "mine.ipynb", BEGIN, odd, RIGHT, WRONG, RULE.replace("01.2", "1.2"))
+    (place / "helped").mkdir()
+    (place / "helped" / "helper.py").write_text(RULE.partition("\n\n")[0])
+    helped = RULE.replace(RULE.partition("\n\n")[0], "from helper import rule")
+    notebook(place / "helped" / "mine.ipynb", BEGIN, helped)
+    table = tmp_path / "marks.csv"
+    result = cli("lessons", "--check", str(place), "--table", str(table))
+    assert result.code == 0, result.err
+    rows = rows_of(table)
+    said = {name: [row["points"], row["of"], row["remarks"]] for name, row in rows.items()}
+    assert said["zoe"] == ["0", "0", "zoe: no notebook; there is abgabe.zip"]
+    assert said["yan"] == ["0", "0", "yan: no notebook; there is 01.py"]
+    assert said["xenia"] == ["0", "0", "xenia: no notebook; there is nothing"]
+    assert said["notes"] == ["0", "0", "mine.ipynb: no exercise of a lesson was found"]
+    assert all(row["remarks"] for row in rows.values() if row["of"] == "0")
+    assert "self.ipynb: it cannot be read: it is not a regular file" in said["loop"][2]
+    assert "__MACOSX" not in rows
+    assert ".git" not in rows
+    for number in ("01.1", "01.2"):
+        assert rows["gone"][f"{number} said"] == "cell 2 stopped: NameError: name 'sv' is not defined"
+    assert rows["fake"]["01.1 said"] == "its check did not answer: was it replaced?"
+    assert said["odd"] == ["2", "3", "mine.ipynb: no lesson has the exercise 99.9"], (
+        "a later wrong answer takes nothing"
+    )
+    assert said["helped"] == ["1", "3", ""], "the files beside a notebook are there"
+    assert {name for name in rows["odd"] if name in ANSWERS} == {"01.1", "01.2", "01.3"}
+
+
+def test_an_interrupted_table_says_whom_it_has(cli, tmp_path, monkeypatch):
+    def interrupted(files, seconds, megabytes):
+        yield marking.Marked(files[0], {"01.1": (1, "")})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(marking, "marks_of", interrupted)
+    for name in ("anna", "ben"):
+        notebook(tmp_path / "all" / f"{name}.ipynb", RIGHT)
+    table = tmp_path / "marks.csv"
+    result = cli("lessons", "--check", str(tmp_path / "all"), "--table", str(table))
+    assert result.code == 130
+    assert "1 of 2 students are in" in result.err
+    assert list(rows_of(table)) == ["anna"]
+    monkeypatch.setattr(marking, "marks_of", lambda files, *limits: map(marking.Marked, files))
+    (tmp_path / "all" / "ben.ipynb").unlink()
+    result = cli("lessons", "--check", str(tmp_path / "all"), "--table", str(table), "--overwrite")
+    assert "1 notebook of 1 student run" in result.err
 
 
 def test_students_are_subfolders_or_files(folder, tmp_path):
@@ -91,9 +159,9 @@ def test_students_are_subfolders_or_files(folder, tmp_path):
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula():
-    marked = marking.Marked(Path("a.ipynb"), {"01.1": (0, "=1+1"), "01.10": (1, "x" * 999)}, "@now")
+    marked = marking.Marked(Path("a.ipynb"), {"01.1": (0, "=1+1"), "01.2": (1, "x" * 999)}, "@now")
     head, row = csv.reader(marking.table({"+eve": [marked]}).splitlines())
-    assert head == ["student", "points", "of", "01.1", "01.1 said", "01.10", "01.10 said", "remarks"]
-    assert row[:5] == ["'+eve", "1", "2", "0", "'=1+1"]
+    assert head[:7] == ["student", "points", "of", "01.1", "01.1 said", "01.2", "01.2 said"]
+    assert row[:5] == ["'+eve", "1", "3", "0", "'=1+1"]
     assert len(row[6]) == marking.LONGEST
-    assert row[7] == "a.ipynb: @now"
+    assert row[-1] == "a.ipynb: @now"
