@@ -39,7 +39,7 @@ def show(x, size=(680, 510), **options):
 #
 # A **perceptron** is a neuron with several weights and one more number, the **bias**. The sum of the products and the
 # bias is `z`. An **activation** function computes the output from `z`. Our activation function is the **sigmoid**:
-# `1 / (1 + e**-z)`. The output of a sigmoid is always between 0 and 1.
+# `1 / (1 + e**-z)`, with the number e = 2.718... The output of a sigmoid is always between 0 and 1.
 
 # %%
 inputs, wanted = [0.9, 0.5, 0.1], 0.1

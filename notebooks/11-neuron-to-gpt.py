@@ -271,8 +271,8 @@ show(scene)
 # ## Who looks at whom
 #
 # Now the trained GPT reads *emma*. The next cell prints the shares of each head. Each row belongs to the letter that
-# looks, and each column to the letter that it looks at. `.` is the start of the name. Each row adds up to 1. A letter
-# cannot look at later letters, so these shares are 0.
+# looks, and each column to the letter that it looks at. `.` is the start of the name. Each row adds up to 1. (Later
+# letters get no score at all, so their share is 0.)
 
 # %%
 WORD = ".emma"
@@ -287,8 +287,8 @@ for head, shares_of in enumerate(maps):
 show({f"head {head}: who looks (rows) at whom": each for head, each in enumerate(maps)}, size=(640, 370))
 
 # %% [markdown]
-# In the last row, the final *a* looks mostly at *e* in head 0, and mostly at the second *m* in head 1. So the two heads
-# find different things in one word. The plate `o` mixes both results.
+# In the last row, the final *a* looks most at *e* in head 0 (0.40), and most at the second *m* in head 1 (0.51). So the
+# two heads find different things in one word. The plate `o` mixes both results.
 #
 # ## A test of the gradients
 #
@@ -332,9 +332,10 @@ for parameter in tiny.parameters():
 #
 # ## Live
 #
-# This is a larger GPT, with four heads. Run the cell, click the picture, press **Space** to train, and watch which
-# plates change first. The small grey maps show the attention of each head. Press **E** and type another name to see its
-# maps.
+# This is a larger GPT, with four heads. Run the cell, click an empty place of the picture, press **Space** to train,
+# and watch which plates change first. The small grey maps show the attention of each head. Press **E** and type another
+# name to see its maps. (A click on a plate shows one weight instead of the maps. Then **E** only says that this picture
+# shows no word.)
 
 # %%
 sv.lesson("11")
@@ -371,9 +372,9 @@ def slopes(a, b):
 sv.check.exercise("11.3", slopes)
 
 # %% [markdown]
-# **4. The number of weights.** The command `scalarviz microgpt` shows a GPT with 16 numbers for each letter (not 8) and
-# 16 places (not 8). `up` turns 16 numbers into four times 16. How many weights does this GPT have? (Use the list of
-# plates above.)
+# **4. The number of weights.** The command `scalarviz microgpt --embd 32` shows a GPT with 32 numbers for each letter
+# (not 8) and 16 places (not 8). `up` turns 32 numbers into four times 32. How many weights does this GPT have? (Use the
+# list of plates above.)
 
 # %% tags=["exercise: count"]
 answer = ...

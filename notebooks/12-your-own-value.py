@@ -279,7 +279,8 @@ show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 42
 # %% [markdown]
 # ## Live
 #
-# This is the same unit. Run the cell, click the picture, and press **Space** to train.
+# This is the same unit. Run the cell, click the picture, and press **Space** to train. (The live picture shows the mean
+# of the four errors, the notebook their sum. So its loss is a quarter, and its learning rate is four times as large.)
 
 # %%
 sv.lesson("12")

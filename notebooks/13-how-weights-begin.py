@@ -249,10 +249,10 @@ for name, layers in outputs.items():
 show({name: np.array([layer[:30, 0] for layer in layers]) for name, layers in outputs.items()}, size=(680, 430))
 
 # %% [markdown]
-# With the small weights, the signal fades after a few layers. By the rule, it becomes a little weaker, but it reaches
-# the last layer. With the large weights, most outputs are near one of the two ends, -1 or 1: the units are
-# **saturated**. There, a `tanh` is flat. The last column of the numbers counts such outputs: they are more than half of
-# all.
+# With the small weights, the signal fades after a few layers. By the rule, it becomes weaker, too: from layer 1 to
+# layer 10, the RMS falls to about a third. But the signal reaches the last layer. With the large weights, most outputs
+# are near one of the two ends, -1 or 1: the units are **saturated**. There, a `tanh` is flat. The last column of the
+# numbers counts such outputs: they are more than half of all.
 #
 # ### The way back
 #
@@ -280,11 +280,12 @@ for name, run in runs.items():
 
 # %% [markdown]
 # With the small weights, δ shrinks to about a thousandth: the gradient **vanishes**. The loss is still nearly 1: the
-# network answers nearly 0 to everything, and it does not learn.
+# network answers nearly 0 to everything. In 100 steps it has learnt almost nothing. It needs far more steps: after 200
+# steps, the loss is still above 0.9.
 #
 # With the large weights, δ grows to more than a hundred times its size: the gradient **explodes**. The saturated units
 # pass on almost nothing, but the few others have large weights, and these win. The first steps throw the weights far
-# away. A smaller learning rate saves this network (try `trained(deep(0.5, lr=0.01))`). But it does not save the network
+# away. A smaller learning rate saves this network (try `trained(deep(0.5, lr=0.01))`). But it does not help the network
 # with the small weights: its steps become even smaller.
 #
 # By the rule, δ of the first layer is a quarter of δ of the last layer. So all ten layers learn at one learning rate.
@@ -386,13 +387,20 @@ for norm in (nn.BatchNorm1d(3), nn.LayerNorm(3)):
     print(type(norm).__name__)
     print(norm(SUMS).data.round(3) + 0.0)
 
+# %%
+rng = np.random.default_rng(3)
+table = rng.normal(np.array([0, 4, 0, 0, -4, 0, 0, 2]), 1, size=(10, 8))
+table[[2, 5]] *= 2
+norms = {"batch norm": nn.BatchNorm1d(8)(table).data, "layer norm": nn.LayerNorm(8)(table).data}
+show({"sums": table, **norms}, size=(680, 430))
+
 # %% [markdown]
-# The numbers of the library agree with those by hand to five digits. (The library adds 0.00001 to the variance, so that
-# it never divides by 0.) Before, the second unit was far larger than the others. After the batch norm, all three units
-# have the same size. After the layer norm, the second unit is still the largest in each sample, but all samples have
-# the same size.
+# The numbers of the library agree with those by hand to three decimals. (They are not quite equal: the library adds
+# 0.00001 to the variance, so that it never divides by 0.) Before, the second unit was far larger than the others. After
+# the batch norm, all three units have the same size. After the layer norm, the second unit is still the largest in each
+# sample, but all samples have the same size.
 #
-# The next picture shows both norms for a larger table: ten samples (rows) and eight units (columns). In the sums, some
+# The picture shows both norms for a larger table: ten samples (rows) and eight units (columns). In the sums, some
 # columns have one colour: these units give almost the same answer to every sample. The batch norm removes this: each of
 # its columns has both colours. The layer norm keeps the columns, but it makes all rows equally strong.
 #
@@ -406,21 +414,15 @@ for norm in (nn.BatchNorm1d(3), nn.LayerNorm(3)):
 # its outputs?
 
 # %%
-rng = np.random.default_rng(3)
-table = rng.normal(np.array([0, 4, 0, 0, -4, 0, 0, 2]), 1, size=(10, 8))
-table[[2, 5]] *= 2
-norms = {"batch norm": nn.BatchNorm1d(8)(table).data, "layer norm": nn.LayerNorm(8)(table).data}
-show({"sums": table, **norms}, size=(680, 430))
-
-# %%
 norm = nn.BatchNorm1d(3)
 norm.weight.data, norm.bias.data = [2.0, 1.0, 1.0], [5.0, 0.0, 0.0]
 first = norm(SUMS).data[:, 0]
 print(f"unit 0: mean {first.mean():.3f}, standard deviation {first.std():.3f}")
 
 # %% [markdown]
-# So a norm does not take anything away: the network can choose each mean and each standard deviation. But now they are
-# two numbers that it learns, and not an accident of a hundred weights.
+# So a batch norm does not take anything away: the network can choose the mean and the standard deviation of each unit.
+# But now they are two numbers that it learns, and not an accident of a hundred weights. (A layer norm does take
+# something away: if all sums of a sample are ten times as large, its outputs stay the same.)
 #
 # ### Training and evaluation
 #
@@ -438,9 +440,10 @@ except InputError as error:
     print("alone:", str(error).partition(":")[0])
 
 # %% [markdown]
-# In training this is no problem, because every step has a whole batch. But a trained network should answer a single
-# question, and always in the same way. So a batch norm keeps a **running mean** and a **running variance** for each
-# unit. They begin with 0 and 1. Each batch moves them by a tenth of the way to its own mean and variance.
+# Alone, it refuses: one sample has no spread. In training this is no problem, because every step has a whole batch. But
+# a trained network should answer a single question, and always in the same way. So a batch norm keeps a **running
+# mean** and a **running variance** for each unit. They begin with 0 and 1. Each batch moves them by a tenth of the way
+# to its own mean and variance.
 #
 # The mode decides: after `train()`, the norm uses the numbers of the batch. After `eval()`, it uses the running
 # numbers. **Predict:** how far is the running mean after one batch, if the mean of the batch is 20?
@@ -517,10 +520,11 @@ for factor in (1, 10):
 # the layer gets away from there quickly.
 #
 # The last experiment needs a deep network and a real task. The network has six hidden layers of eight rectifiers. It
-# reads the two coordinates of a point and says whether the point lies inside a circle. There are 96 points.
+# reads the two coordinates of a point and says whether the point lies inside a circle. There are 96 points. All biases
+# begin with 0, so that only the weights make the difference.
 #
-# The second cell trains nine networks with 300 steps each. It counts the right answers. **Predict:** which networks are
-# better than one that always says "outside"? (This is right for 53 of the 96 points.)
+# The second cell trains twelve networks with 300 steps each. It counts the right answers. **Predict:** which networks
+# are better than one that always says "outside"? (This is right for 53 of the 96 points.)
 
 # %%
 points = np.random.default_rng(1).uniform(-1.5, 1.5, (96, 2))
@@ -528,11 +532,12 @@ inside = np.where((points**2).sum(axis=1) < 1.2, 1.0, 0.0)[:, None]
 
 
 def circle(start, norm, lr):
-    parts = []
-    for inputs in (2, 8, 8, 8, 8, 8):
-        parts += [nn.Linear(inputs, 8), *([nn.BatchNorm1d(8)] if norm else []), nn.ReLU()]
+    parts = [part for n in (2, 8, 8, 8, 8, 8) for part in (nn.Linear(n, 8), *[nn.BatchNorm1d(8)] * norm, nn.ReLU())]
     net = nn.Sequential(*parts, nn.Linear(8, 1), nn.Sigmoid())
     net.initialize(start, seed=0)
+    for layer in net:
+        if isinstance(layer, nn.Linear):
+            layer.bias.data = np.zeros(layer.bias.shape)
     sgd = optim.SGD(net.parameters(), lr=lr)
     return sv.Run(net, nn.BCELoss(), sgd, data=(points, inside), engine="numpy", dtype="float64")
 
@@ -545,16 +550,19 @@ def score(start, norm, rate):
 
 
 too_small, he = nn.init.normal(0, 0.1), nn.init.kaiming_uniform()
-print("learning rates:      0.1  1.0  3.0")
-for name, start, norm in (("small, no norm", too_small, 0), ("He, no norm", he, 0), ("small, with norm", too_small, 1)):
-    print(f"{name:18}", *(f"{score(start, norm, rate):4}" for rate in (0.1, 1.0, 3.0)))
+print("learning rates:   0.1  1.0  3.0")
+for norm in (0, 1):
+    for name, start in {"small": too_small, "He": he}.items():
+        scores = [score(start, norm, rate) for rate in (0.1, 1.0, 3.0)]
+        print(f"{name:5} {('no', 'with')[norm]:>5} norm", *(f"{count:4}" for count in scores))
 
 # %% [markdown]
-# The small weights alone learn nothing at any learning rate. The rule of He helps, but only at the smallest rate: at
-# larger rates, the rectifiers die (lesson 08). With a batch norm, the same small weights learn at all three rates.
+# The small weights alone learn nothing at any of these rates. The rule of He helps, but only at the smallest of these
+# rates: at the larger ones, all rectifiers of a layer die (lesson 08). With a batch norm, the same small weights learn
+# at all three rates. The weights of He do, too: with a norm, the start hardly matters here.
 #
-# A norm costs something, too: more work in each step, two modes, and batches that are not too small. So both ideas are
-# used together: a good start, and norms in deep networks.
+# But a norm costs something: more work in each step, two modes, and batches that are not too small. A good start costs
+# nothing.
 #
 # ## Live
 #
@@ -587,8 +595,8 @@ sv.check.exercise("13.2", answer)
 
 
 # %% [markdown]
-# **3. Scale and shift.** A norm has made 1.5 out of a sum. With the scale `g` and the shift `s`, the output is `1.5 * g
-# + s`. The loss is `(1.5 * g + s - 2)**2`. Write its slopes with respect to `g` and `s`.
+# **3. Scale and shift.** A norm has made 1.5 out of a sum. With the scale `g` and the shift `s`, the output is
+# `1.5 * g + s`. The loss is `(1.5 * g + s - 2)**2`. Write its slopes with respect to `g` and `s`.
 
 
 # %% tags=["exercise: scale-and-shift"]

@@ -244,7 +244,7 @@ for name, gradients in (("same sign", [1, 1] * 50), ("changing sign", [1, -1] * 
 # If the sign stays the same, the speed grows to 10 gradients. If the sign changes in every step, the gradients cancel
 # each other, and about half a gradient is left. A long valley needs exactly this. Along the floor, the gradient keeps
 # its sign for many steps. There, momentum becomes up to ten times as fast as plain gradient descent with the same rate.
-# Across the valley, the sign changes again and again. There, momentum weakens the jumps.
+# Across the valley, the sign changes again and again, so the speed does not build up.
 #
 # The next cell computes momentum by hand, with the rate 0.005. Then it does the same with the library: `optim.SGD` has
 # the argument `momentum`. **Predict:** before the first step, the speed is 0. Is the first step of momentum shorter
@@ -265,8 +265,9 @@ draw({"plain gradient descent": down, "momentum": rolling})
 # %% [markdown]
 # The digits are equal. The first step of momentum is as long as a plain step, because there is no old speed yet.
 #
-# Momentum moves like a heavy ball. Along the floor it starts slowly, and then becomes faster. It swings from side to
-# side in a wave, and the wave becomes smaller.
+# Momentum moves like a heavy ball. Along the floor it starts slowly, and then becomes faster. Across the valley, it
+# swings from side to side in a wave. The swings fade slowly, by a factor of about 0.95 in each step, but they do fade.
+# (With the same rate 0.005, plain gradient descent does not swing at all: its factor of `w1` is 0.5.)
 #
 # A heavy ball does not stop at once. **Predict:** does `w0` stay below 0 on its way from -4 to 0?
 
@@ -484,8 +485,8 @@ draw({"plain gradient descent": down, "momentum": rolling, "Adam": even})
 # Each optimiser takes 2000 noisy steps, once with its rate, and once with a tenth of its rate. The cell prints the mean
 # of the true loss (without the error) over the last 1000 steps.
 #
-# **Predict:** without noise, the loss of each optimiser falls below 0.001. And with noise? What does a smaller rate
-# change?
+# **Predict:** without noise, the loss of each optimiser falls below 0.001 with its full rate. And with noise? What does
+# a smaller rate change?
 
 # %%
 draws = np.random.default_rng(0)
@@ -546,9 +547,9 @@ for name, (optimiser, rate, more) in three.items():
 # the optimiser is momentum. Run the cell, click the picture, and press **Right** some twenty times: the ball swings
 # from side to side.
 #
-# Then press **R** to restart, and **P** to open the controls. Choose another optimiser. Double-click the learning rate,
-# type a rate from this lesson (0.019 for SGD, 0.1 for Adam) and press **Enter**. Press **P** again to close the
-# controls. Then press **Right** a few times.
+# Then press **R** to restart, and **P** to open the controls. First choose another optimiser: Adam sets the learning
+# rate to 0.01. Then double-click the number to the right of *learning rate*, type a rate from this lesson (0.019 for
+# SGD, 0.1 for Adam) and press **Enter**. Press **P** again to close the controls. Then press **Right** a few times.
 
 # %%
 sv.lesson("14")
@@ -557,7 +558,7 @@ sv.lesson("14")
 # ## Now you
 #
 # **1. One step of momentum.** A weight is 5, its speed is 2, and its gradient is now -1. The momentum is 0.9 and the
-# learning rate is 0.1. What is the weight after this step?
+# learning rate is 0.1. What is the weight after this step? (Give only the weight, not the speed.)
 
 # %% tags=["exercise: momentum-by-hand"]
 answer = ...

@@ -46,6 +46,7 @@ shown = np.array([layer[:30, 0] for layer in outputs["by the rule"]])
 assert (abs(shown).min(axis=1) < 0.1).all()
 assert abs(shown[-1]).max() > 0.3
 assert rms(shown[-1]) < rms(shown[0])
+assert abs(sizes_of["by the rule"][-1] / sizes_of["by the rule"][0] - 1 / 3) < 0.04
 assert rms(outputs["too small"][4][:30, 0]) < 0.05
 
 # %% after:     last, first = rms(step.deltas["18"]), rms(step.deltas["0"])
@@ -68,6 +69,8 @@ assert runs["by the rule"].loss < 0.01
 assert runs["too large"].loss > 1000
 assert float(trained(deep(0.5, lr=0.01))) < 0.01
 assert float(trained(deep(0.05, lr=0.01))) > 0.99
+assert float(trained(deep(0.05), 200)) > 0.9
+assert float(trained(deep(0.05), 400)) < 0.01
 
 # %% after: print(f"standard deviation: wanted {np.sqrt(2 / (100 + 100)):.4f}, found {layer.weight.data.std():.4f}")
 assert np.isclose((np.arange(-1, 1, 1e-5) + 5e-6).std(), 1 / np.sqrt(3))
@@ -100,6 +103,7 @@ of_batch, of_layer = nn.BatchNorm1d(3)(SUMS).data, nn.LayerNorm(3)(SUMS).data
 assert np.allclose(of_batch, (table_of_sums - table_of_sums.mean(0)) / table_of_sums.std(0), rtol=1e-5)
 across = table_of_sums.mean(axis=1, keepdims=True), table_of_sums.std(axis=1, keepdims=True)
 assert np.allclose(of_layer, (table_of_sums - across[0]) / across[1], rtol=1e-4, atol=1e-5)
+assert (of_batch[:, 0].round(3) == ((column - column.mean()) / column.std()).round(3)).all()
 assert of_batch[2, 0] == 0
 assert np.allclose(of_batch.std(axis=0), 1, atol=1e-4)
 assert np.allclose(of_layer.std(axis=1), 1, atol=1e-4)
@@ -116,6 +120,7 @@ assert np.allclose(in_rows.std(axis=1), 1, atol=1e-3)
 # %% after: print(f"unit 0: mean {first.mean():.3f}, standard deviation {first.std():.3f}")
 assert abs(first.mean() - 5) < 1e-9
 assert abs(first.std() - 2) < 1e-4
+assert np.allclose(nn.LayerNorm(3)(10 * np.array(SUMS)).data, nn.LayerNorm(3)(SUMS).data, atol=1e-4)
 assert nn.BatchNorm1d(3).weight.data.tolist() == nn.LayerNorm(3).weight.data.tolist() == [1, 1, 1]
 assert nn.BatchNorm1d(3).bias.data.tolist() == nn.LayerNorm(3).bias.data.tolist() == [0, 0, 0]
 
@@ -143,13 +148,20 @@ assert np.isclose(gradient(1)[0], gradient(10)[0])
 assert np.allclose(gradient(10)[1], gradient(1)[1] / 10)
 assert np.allclose(gradient(0.1)[1], gradient(1)[1] * 10)
 
-# %% after:     print(f"{name:18}", *(f"{score(start, norm, rate):4}" for rate in (0.1, 1.0, 3.0)))
+# %% after: too_small, he = nn.init.normal(0, 0.1), nn.init.kaiming_uniform()
 assert int((inside == 0).sum()) == 53
-assert score(too_small, 1, 3.0) > 90
-dead = circle(he, 0, 1.0)
-dead.step(300)
-step = dead.open()
-assert min(step.rows[str(2 * k + 1)].max() for k in range(6)) == 0
+assert [score(too_small, 0, rate) for rate in (0.1, 1.0, 3.0)] == [53, 53, 53]
+assert min(score(start, 1, rate) for start in (too_small, he) for rate in (0.1, 1.0, 3.0)) > 90
+assert score(he, 0, 0.1) > 80
+for rate in (1.0, 3.0):
+    dead = circle(he, 0, rate)
+    dead.step(300)
+    step = dead.open()
+    assert min(step.rows[str(2 * k + 1)].max() for k in range(6)) == 0
+    assert np.ptp(dead.predict(points)) == 0
+biases = [layer.bias.data for layer in circle(he, 0, 1.0).model if isinstance(layer, nn.Linear)]
+assert len(biases) == 7
+assert not np.concatenate(biases).any()
 silent = deep(1.0).open()
 assert all(abs(rms(silent.rows[str(2 * k + 1)]) - 0.96) < 0.006 for k in range(10))
 assert abs(rms(silent.deltas["18"]) - 0.09) < 0.005

@@ -56,6 +56,9 @@ for column, curvature in ((0, 1), (1, 100)):
 assert np.allclose(rolling[1], walk(optim.SGD, steps=1, lr=0.005)[1])
 lengths = np.diff(rolling[:, 0])
 assert (np.diff(lengths[:10]) > 0).all()
+assert np.allclose(abs(np.linalg.eigvals(turn)), np.sqrt(0.9))  # a swing across the valley, from step to step
+assert abs(np.sqrt(0.9) - 0.95) < 0.005
+assert np.allclose(walk(optim.SGD, steps=20, lr=0.005)[:, 1], 0.5 ** np.arange(1, 22))
 bends = [abs(rolling[k, 1]) for k in range(1, 60) if abs(rolling[k, 1]) > max(abs(rolling[[k - 1, k + 1], 1]))]
 assert sum(np.diff(np.sign(rolling[:60, 1])) != 0) >= 10
 assert max(bends[-3:]) < 0.3 * max(bends[:3])
@@ -137,6 +140,7 @@ assert loss_of(-4.0, 0.5) == (4.0**2 + 5.0**2) / 2
 error = sv.Weight(0.3)
 (1.7 * error).backward()
 assert error.grad == 1.7
+assert all(loss_of(*walk(one, 2000, lr=rate, **more)[-1]) < 0.001 for one, rate, more in three.values())
 ends = {}
 for seed in (5,):
     noisy.__globals__["draws"] = np.random.default_rng(seed)

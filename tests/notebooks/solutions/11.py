@@ -20,4 +20,4 @@ def slopes(a, b):
 
 
 # %% count: solution
-answer = 4192
+answer = 14528
