@@ -129,7 +129,8 @@ def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bo
     try:
         number = _float(given, "")
     except TypeMismatchError:
-        point = " Write a decimal point, not a comma." if isinstance(given, tuple) else ""
+        whole = isinstance(given, tuple) and all(isinstance(one, int) for one in given)
+        point = " Write a decimal point, not a comma." if whole else " Give one." if isinstance(given, tuple) else ""
         with suppress(ValueError):
             point = f" Write it without quotation marks: {float(given):g}." if isinstance(given, str) else point
         raise CheckEnded("kind", f"Expected a number; you gave {shown(given)}.{point}") from None

@@ -98,6 +98,7 @@ HINTS = {
     "module": "Compute one output by hand, with small numbers, and compare it part by part.",
     "answer": "Compute it step by step, and write every number down before the next step.",
     "sign": "If the input grows a little, does the result grow or fall? That is the sign.",
+    "forward": "Compute a * b + a by hand, with a = 2 and b = -3, and compare it with your result.",
     "answer sign": "Say in words first whether the number is above or below zero, and why.",
     "swapped": "The slope with respect to x is the factor of x in the formula. Read the formula once for each input.",
     "factor": "Where does a constant come from? A square brings a 2 down; a mean divides by the number of terms.",
