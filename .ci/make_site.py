@@ -25,6 +25,7 @@ import nbformat
 import segno
 from PIL import Image
 from site_questions import exercise_of, needs_code, question_of
+from site_slides import slides_of
 from sphinx.cmd.build import main as sphinx
 
 import scalarviz as sv
@@ -47,7 +48,7 @@ NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""
 STILL = re.compile(r'<img [^>]*src="data:image/webp;base64,([^"]+)"')
 LIVE = re.compile(r'sv\.lesson\("(\w+)"')
-RECORDED = {"01": (15, 1), "03": (12_000, 200), "04": (40, 1), "05": (40, 1), "11": (300, 10), "14": (60, 1)}
+RECORDED = {"03": (12_000, 200), "04": (40, 1), "11": (300, 10), "14": (60, 1)}
 """Steps that pages of lessons record, and each how many a frame: of a network that needs many, or whose panels only the
 library computes. Other pages record one step, as the time bar needs it, and compute all others."""
 SCENES = (
@@ -150,8 +151,9 @@ def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
 
 
 def make_lessons(notebooks: Path, players: Path, asked: argparse.Namespace) -> None:
-    """Make a page of each lesson: its links, its scene in the place of the live cell, and its exercises."""
-    (players / "lessons").mkdir(parents=True)
+    """Make a page of each lesson: its links, its scene in the place of the live cell, its exercises; and its slides."""
+    for folder in ("lessons", "slides"):
+        (players / folder).mkdir(parents=True)
     for path in sorted(notebooks.glob("*.ipynb")):
         shutil.copy(path, players / "lessons")
         notebook = nbformat.read(path, as_version=4)
@@ -161,13 +163,14 @@ def make_lessons(notebooks: Path, players: Path, asked: argparse.Namespace) -> N
             code = code_of(f"{asked.address}notebooks/{path.stem}.html")
             notebook.cells[0].source = f"{title}\n\n{code}\n{line}{text}"
         play(notebook, players / "play", asked.steps)
+        (players / "slides" / f"{path.stem}.html").write_text(slides_of(notebook), encoding="utf-8")
         ask(notebook, path.name)
         nbformat.write(notebook, path)
 
 
 def offer(notebook: nbformat.NotebookNode, name: str, repository: str) -> None:
     """Below the title, put links: the notebook as a file, and where it opens without an installation."""
-    addresses = {"Download the notebook": f"../lessons/{name}"}
+    addresses = {"Download the notebook": f"../lessons/{name}", "Slides": f"../slides/{Path(name).stem}.html"}
     if repository:
         file = f"notebooks/{name}"
         addresses |= {

@@ -102,8 +102,27 @@ def test_each_lesson_offers_its_notebook_and_where_it_opens(site):
         assert (site / "lessons" / path.name).read_bytes() == path.read_bytes()
         text = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
         assert f'href="../lessons/{path.name}"' in text
+        assert f'href="../slides/{path.stem}.html"' in text
         assert f"https://mybinder.org/v2/gh/someone/scalarviz/HEAD?labpath=notebooks%2F{path.name}" in text
         assert f"https://colab.research.google.com/github/someone/scalarviz/blob/HEAD/notebooks/{path.name}" in text
+
+
+@pytest.mark.parametrize("name", ["01-one-weight", "11-neuron-to-gpt", "14-three-ways-down"])
+def test_slides_play_without_a_network_and_each_fits_the_screen(name, site, visitor):
+    page, faults = visitor
+    page.goto((site / "slides" / f"{name}.html").as_uri())
+    page.wait_for_function("() => globalThis.Reveal?.isReady()")
+    count = page.evaluate("Reveal.getTotalSlides()")
+    assert count >= 15
+    for _ in range(count):
+        high = page.evaluate(
+            "() => { const { scrollHeight, style } = Reveal.getCurrentSlide(); return scrollHeight * style.zoom; }"
+        )
+        assert high <= 702, page.evaluate("Reveal.getCurrentSlide().textContent")
+        page.evaluate("Reveal.next()")
+    assert page.evaluate("Reveal.isLastSlide()")
+    assert any(f"play/lesson-{name[:2]}" in frame.url for frame in page.frames)
+    assert faults == []
 
 
 def test_every_name_of_the_reference_is_described_with_its_members(site):
