@@ -20,7 +20,9 @@ TEMPLATE = """
 <style>
 .reveal .slides section { text-align: left; padding: 0 0 40px; }
 .reveal { --jp-code-font-size: 15px; --jp-code-line-height: 1.4; }
-.reveal h1, .reveal h2 { text-transform: none; }
+.reveal h1, .reveal h2 { text-transform: none !important; }
+.reveal figure.address { float: right; width: 180px; margin: 0 0 20px 20px; }
+.reveal figure.address figcaption { font-size: 12px; overflow-wrap: anywhere; }
 .reveal iframe { width: 960px; height: 600px; border: 0; }
 .reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none; }
 </style>

@@ -230,7 +230,7 @@ def compare(page, bound, there, theme, steps, where):
             if one[0].startswith("next"):  # it stands behind other texts, which end where they are measured to
                 assert mine[0][1] == pytest.approx(theirs[0][1], abs=0.3), (where, one, other, mine, theirs)
                 mine[0][1] = theirs[0][1]
-            assert mine == theirs, (where, one, other)
+            assert mine == theirs, (where, one, other, mine, theirs)
             continue
         assert len(mine) == len(theirs) > 0, (where, mine, theirs)
         places = [np.array([call[:4] for call in calls]) for calls in (mine, theirs)]

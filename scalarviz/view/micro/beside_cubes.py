@@ -413,10 +413,12 @@ def switch(box: Box, theme: Theme, noun: str, *, trial: bool, colour: ArrayLike 
     return sketch
 
 
-def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int, rows: Sequence[str]) -> Sketch:
+def swatches(
+    box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int, rows: Sequence[str | None]
+) -> Sketch:
     """Return input, output and target of a sample that is a colour; unknown ones are empty.
 
-    `rows` are the names of the rows that they are, empty if they are others.
+    `rows` are the names of the rows that they are, None if they are others.
     """
     sketch, (x, y, wide, high) = Sketch(), box
     own = (wide - 16) / 3
@@ -425,7 +427,7 @@ def swatches(box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding
         left, fill = x + k * (own + 8), None if colour is None else displayed(colour)
         sketch.text(left, y + 11, name, LABEL, theme.text2)
         sketch.rect(left, y + 18, own, high - 18, radius=5, fill=fill, stroke=theme.flow,
-                    bound="" if colour is None else row)  # fmt: skip
+                    bound=None if colour is None else row)  # fmt: skip
     return sketch
 
 
@@ -590,7 +592,7 @@ def below_switch(box: Box, theme: Theme, subject: Subject, step: MicroStepView) 
         last = subject.stages[-1].name
         output = step.frame.activations[last] if step.reached[last].all() else None
         colours = (subject.probe, output, sample.target_values) if step.sample is None else step.sample
-        rows = ("input", last, "target") if step.sample is None else ("", "", "")
+        rows = ("input", last, "target") if step.sample is None else (None, None, None)
         found.append(swatches((x, y, width, _SWATCHES), theme, colours, step.adding, rows))
         y += _SWATCHES + _GAP
     lines = len(step.table)
