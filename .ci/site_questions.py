@@ -17,7 +17,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from scalarviz.check import answer, forget
-from scalarviz.check.answer import _COUNTED, _USUAL, _plain
+from scalarviz.check.answer import COUNTED, FACTORS, USUAL, plain
 from scalarviz.check.answers import ANSWERS, Exercise
 
 NUMBERS_OF_CODE = ("07.1", "07.2")
@@ -96,7 +96,7 @@ def rules_of(right: Any, entry: Exercise) -> dict[str, Any]:
     """What a page needs to check an answer: its rules, of which the first that holds decides, and words for others."""
     if isinstance(right, str):
         words = [right, *(slip for slip in entry.slips if isinstance(slip, str))]
-        rules = [[_plain(word), 0, *said(word or "?", right, entry)] for word in words]
+        rules = [[plain(word), 0, *said(word or "?", right, entry)] for word in words]
         return {"rules": rules, "others": [said("?", right, entry)] * 3, "word": True}
     rules = list[Rule]()
     for centre, room in ranges(right, entry):
@@ -113,19 +113,19 @@ def rules_of(right: Any, entry: Exercise) -> dict[str, Any]:
 def ranges(right: float, entry: Exercise) -> Iterator[tuple[float, float]]:
     """The centre and the largest distance of numbers with words of their own, in the order in which the check asks."""
     room = near_one(right)
-    yield float(right), min(room, _COUNTED) if isinstance(right, int) else room
+    yield float(right), min(room, COUNTED) if isinstance(right, int) else room
     for slip in entry.slips:
         if not isinstance(slip, str):
             yield float(slip), near_one(slip)
             yield from ((round(slip, digits), 0) for digits in range(2, 6) if round(slip, digits))
     yield -float(right), near_one(right)
-    yield from ((factor * right, _USUAL * abs(factor * right)) for factor in (2.0, 0.5, 10.0, 0.1, 4.0, 0.25) if right)
+    yield from ((factor * right, USUAL * abs(factor * right)) for factor in FACTORS if right)
     yield from ((round(right, digits), 0) for digits in range(1, 6) if round(right, digits))
 
 
 def near_one(number: float) -> float:
     """The largest distance of an answer from a number that it may stand for."""
-    return _USUAL * max(1.0, abs(number))
+    return USUAL * max(1.0, abs(number))
 
 
 def said(given: Any, right: Any, entry: Exercise) -> list[str]:

@@ -17,9 +17,11 @@ from .points import checked_options, near
 from .pupil_code import check_filled
 from .report import CheckEnded, Report, run_check, wrong_report
 
-_USUAL = 1e-3
+FACTORS = (2.0, 0.5, 10.0, 0.1, 4.0, 0.25)
+"""By which a wrong number often differs."""
+USUAL = 1e-3
 NO_SLIPS: Mapping[Any, str] = MappingProxyType({})
-_COUNTED = 0.4
+COUNTED = 0.4
 """The accepted error of a whole number: a relative error would accept neighbours of 1,024."""
 
 
@@ -28,7 +30,7 @@ def answer(
     given: Any,
     truth: Any,
     *,
-    tolerance: float = _USUAL,
+    tolerance: float = USUAL,
     title: str = "answer",
     hint: str = "",
     slips: Mapping[Any, str] = NO_SLIPS,
@@ -80,7 +82,7 @@ def answer(
         wanted = truth() if callable(truth) else truth
         if isinstance(wanted, str):
             return _check_word(given, wanted, title, slips)
-        counted = isinstance(wanted, int) and width <= _USUAL
+        counted = isinstance(wanted, int) and width <= USUAL
         return _number(given, _float(wanted, "check.answer: the truth"), title, width, counted, slips)
 
     return run_check("answer", title, hint, find, f"{title} {_question_key(truth)}")
@@ -107,17 +109,17 @@ def _float(given: Any, what: str) -> float:
 
 def _check_word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:
     parts = given if isinstance(given, list | tuple) else [given]
-    number = isinstance(given, float) and isinstance(_plain(wanted), float)
+    number = isinstance(given, float) and isinstance(plain(wanted), float)
     if not ((parts and all(isinstance(part, str) for part in parts)) or number):
         raise CheckEnded("kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
-    word = _plain("".join(map(str, parts)))
-    if word == _plain(wanted):
+    word = plain("".join(map(str, parts)))
+    if word == plain(wanted):
         return Report(title, "right", ("right.",))
-    named = [words for slip, words in slips.items() if isinstance(slip, str) and _plain(slip) in (word, "")]
+    named = [words for slip, words in slips.items() if isinstance(slip, str) and plain(slip) in (word, "")]
     return wrong_report(title, (f"not {shown(given)}.", *named[:1]), "slip" if named else "")
 
 
-def _plain(word: str) -> str | float:
+def plain(word: str) -> str | float:
     """Return the letters and digits of a word; the value of a number, so that ``1e-6`` and ``1e-06`` are equal."""
     try:
         return float(word)
@@ -135,7 +137,7 @@ def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bo
             point = f" Write it without quotation marks: {float(given):g}." if isinstance(given, str) else point
         raise CheckEnded("kind", f"Expected a number; you gave {shown(given)}.{point}") from None
     room = tolerance * max(1.0, abs(wanted))
-    if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
+    if abs(number - wanted) <= (min(room, COUNTED) if counted else room):
         return Report(title, "right", ("right.",))
     for slip, words in slips.items():
         other = None if isinstance(slip, str) else _float(slip, "check.answer: a slip")
@@ -151,7 +153,7 @@ def _cause(number: float, wanted: float, tolerance: float) -> tuple[str, dict[st
     if near(number, -wanted, tolerance):
         return "sign", {}
     if wanted:
-        for factor in (2.0, 0.5, 10.0, 0.1, 4.0, 0.25):
+        for factor in FACTORS:
             if abs(number - factor * wanted) <= tolerance * abs(factor * wanted):
                 return "factor", {"factor": f"{factor:g}"}
     if _rounded(number, wanted, 1):

@@ -52,7 +52,7 @@ def warm_up(options: Any) -> int:
     """
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
-    gpus = _local_gpus() if options.gpu is None else [_named(options.gpu)]
+    gpus = [_named(options.gpu)] if options.gpu is not None else [] if options.only else _local_gpus()
     from ..engine.cpu.loader import fill, warmup
     from ..engine.cpu.wire import KERNELS
     from ..scalar import ops

@@ -24,10 +24,10 @@ from ..page.recorded import at_the_end, html_of
 from ..page.recording import comparison_html
 from ..shown.subject import Subject, pair_subject
 
-NO_MOVES = (
-    "This picture does not move. To train, run the cell. If it still does not move, Jupyter lacks the front end of "
-    "anywidget: run <code>pip install anywidget</code> in the Python that starts Jupyter, restart it, and reload the "
-    "page."
+DOES_NOT_MOVE = (
+    "This picture does not move. To make it live, run the cell. If it still does not move, Jupyter lacks the front end "
+    "of anywidget: run <code>pip install anywidget</code> in the Python that starts Jupyter, restart it, and reload "
+    "the page."
 )
 
 
@@ -52,7 +52,7 @@ class StillOutput:
     def set_output(self, made: Output) -> None:
         """Set the output: its words say what to do, and its CSS hides JupyterLab's message for a missing widget."""
         gone = f".jp-OutputArea-child:has(+ .jp-OutputArea-child .{self.name}) > .jupyter-widgets:not(:has(*))"
-        html = f'{made.html}<p class="{self.name}">{NO_MOVES}</p><style>{gone} {{ display: none; }}</style>'
+        html = f'{made.html}<p class="{self.name}">{DOES_NOT_MOVE}</p><style>{gone} {{ display: none; }}</style>'
         self.output = Output(html, made.kind, made.image, made.words)
 
     def show(self) -> None:
