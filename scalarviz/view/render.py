@@ -29,6 +29,7 @@ from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
 from .micro.walk import Walk, lacks_first_gradient, micro_step_of, open_step, sides, with_first_gradient
+from .out.apart import apart
 from .out.canvas import Canvas, Pixels, svg_of_bench, title_of, words_of
 from .out.files import Film, check_fps, check_picture, film_class, save
 from .out.offscreen import offscreen
@@ -137,7 +138,8 @@ def rendered(
         with offscreen():
             canvas.bench.step_drawing.show(micro_step, animated=False)
     said, seen = (line, frame) if micro_step is None else (micro_step.headline, micro_step.frame)
-    picture = canvas.picture(said, frame=seen)
+    canvas.update(said, frame=seen)
+    picture = apart(canvas.draw)
     words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=micro_step)
     return picture, words, partial(svg_of_bench, canvas.bench, words)
 

@@ -1,5 +1,7 @@
 """Which samples a step trains on, and how they lie in memory: the same ones in every engine, whatever came in."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -109,6 +111,31 @@ def test_numbers_of_the_whole_range_of_a_dtype_come_in(kind, dtype):
             wanted = [x[rng.batch_indices(SEED, k, 60, batch)].astype(dtype).astype(float).mean() for k in range(8)]
             rounding = 4 * np.finfo(dtype).eps * np.abs(x.astype(float)).max() if batch > 1 else 0.0
             np.testing.assert_allclose(run.history.loss, wanted, rtol=0, atol=rounding)
+
+
+@every
+def test_what_numbers_of_classes_are_compared_with_takes_a_byte_a_class_and_has_the_bits_of_floats(engine):
+    """A `where` around the comparison has the same value and is stored in the run's dtype."""
+    x, classes, ends = np.random.default_rng(0).normal(size=(5000, 2)), np.arange(5000.0) % 50, []
+    for truth in (lambda same: same, lambda same: sv.where(same > 0.5, 1.0, 0.0) * 1.0):
+        net = nn.Linear(2, 50, seed=1)
+
+        def likely(outputs, target, truth=truth):
+            same = [truth((target[0] >= k - 0.5) * (target[0] <= k + 0.5)) for k in range(50)]
+            return sv.logsumexp(outputs) - sv.dot(same, outputs)
+
+        tracemalloc.start()
+        options = {"batch_size": 16, "engine": engine, "dtype": "float64", "seed": 3}
+        run = sv.Run(net, likely, optim.SGD(net.parameters(), lr=0.1), (x, classes[:, None]), **options)
+        stored, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        run.step(20)
+        run.add_samples(x[:3], classes[:3, None] + 7)
+        run.step(20)
+        ends.append((stored, run.values.tobytes(), run.history.loss.tobytes()))
+    (small, *bits), (large, *wanted) = ends
+    assert large - small > 0.8 * 5000 * 50 * 7
+    assert bits == wanted
 
 
 @pytest.mark.parametrize(("bad", "fact"), [(1e39, "1e+39"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")])

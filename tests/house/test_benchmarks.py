@@ -52,13 +52,7 @@ def test_every_script_is_in_the_readme_and_has_a_report_of_a_full_run():
             assert timing["rounds"] >= 1
 
 
-OLD = {
-    "browser_player",
-    "browser_training",
-    "making",
-    "million_cubes",
-    "sweep",
-}
+OLD = {"browser_training", "making", "million_cubes"}
 """Reports of a time before this rule: of a commit that is gone, or of a machine that did other things too."""
 
 

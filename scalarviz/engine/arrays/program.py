@@ -308,23 +308,25 @@ def encoded(
 ) -> Data:
     """Return the data of inputs (N, n_inputs) and targets (N, n_targets), with features; InputError for large numbers.
 
-    Whole numbers of a dtype smaller than the run's keep it. If no one else writes to the arrays (`ours`), arrays of
-    the run's dtype are used without a copy. For `whole` see :meth:`Data.set_layout`.
+    Whole numbers of a dtype smaller than the run's keep it, and features that are 0 or 1 take a byte. If no one else
+    writes to the arrays (`ours`), arrays of the run's dtype are used without a copy. For `whole` see
+    :meth:`Data.set_layout`.
     """
     runner, real, count = PlanRunner(plan, dtype), np.dtype(dtype), len(inputs)
     given = [array for array in (inputs, targets) if array.shape[1]]
-    features = 0 if plan.encode is None else len(plan.encode.outputs)
+    features, small = (0, False) if plan.encode is None else (len(plan.encode.outputs), are_truths(plan.encode))
     widths = [array.shape[1] for array in given] + [features]
-    kept = [is_kept(array.dtype, real) or (ours and array.dtype == real) for array in given] + [False]
+    kept = [is_kept(array.dtype, real) or (ours and array.dtype == real) for array in given] + [small]
     parts: list[NDArray[Any]] = []
     places: list[NDArray[Any]] = []  # rows of each given array, and of the features
     for stays, group in groupby(range(len(kept)), kept.__getitem__):
         some = list(group)
         if stays:
             made = [
-                in_layout(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F")
+                empty(features, count, np.uint8, whole) if k == len(given)
+                else in_layout(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F")
                 for k in some
-            ]
+            ]  # fmt: skip
             places += made
         else:  # one dtype: side by side
             edges = np.cumsum([0, *(widths[k] for k in some)]).tolist()
@@ -340,6 +342,19 @@ def encoded(
                 numbers = np.concatenate([place[:, piece] for place in places[:-1]])
                 places[-1][:, piece] = runner.features(runner.converted(numbers))
     return Data(real, *parts)
+
+
+def are_truths(program: Program) -> bool:
+    """Return whether all outputs are comparisons or products of them, as those of a class's number with each class."""
+    truths = np.zeros(program.n_rows, np.bool_)
+    for i in program.instructions:
+        if i.kind == "op" and (i.op in COMPARISONS or (i.op == "mul" and truths[i.args].all())):
+            truths[i.dst : i.dst + i.count] = True
+    return bool(truths[program.outputs].all())
+
+
+COMPARISONS = ("lt", "le", "gt", "ge")
+"""Operations whose results are 0 or 1."""
 
 
 def is_kept(given: np.dtype[Any], real: np.dtype[Any]) -> bool:

@@ -33,6 +33,7 @@ from ...run.sources.watched import Watched
 from ...scalar import Value, Weight
 from ..drawing import Drawing, graph_of
 from ..ink.boxes import check_size
+from ..out.apart import kernel
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
 from .play import PLACE, names_of
@@ -229,11 +230,8 @@ def need(name: str) -> Any:
 
 def follow(shown: Shown | GraphShown) -> None:
     """Look for changes after each cell of the notebook until the view closes."""
-    try:
-        shell = import_module("IPython").get_ipython()
-    except ImportError:
-        return
-    if not hasattr(shell, "kernel"):  # not a kernel
+    shell = kernel()
+    if shell is None:
         return
     events, weak = shell.events, weakref.ref(shown)
 

@@ -17,6 +17,7 @@ from ...run.sources.recorded_pair import RecordedPair
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
+from ..out.apart import apart
 from ..out.canvas import Canvas, Pixels, words_of
 from ..out.offscreen import offscreen
 from ..page.pictures import Output, output_of
@@ -167,8 +168,14 @@ def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, wo
     """Return the picture of a frame and its description; without OpenGL None and a description that says so."""
     facts = subject.source.facts
     try:
-        if not offscreen().is_usable_here:
-            raise MissingDependencyError("no OpenGL in this thread: on this system only the main thread can draw")
-        return Canvas(subject, size, theme).picture("" if facts is None else facts.engine, frame=frame), words
+        canvas = Canvas(subject, size, theme)
+        canvas.update("" if facts is None else facts.engine, frame=frame)
+        return apart(lambda: _pixels(canvas)), words
     except ScalarvizError as error:
         return None, f"{words} ({error})"
+
+
+def _pixels(canvas: Canvas) -> Pixels:
+    if not offscreen().is_usable_here:
+        raise MissingDependencyError("no OpenGL in this thread: on this system only the main thread can draw")
+    return canvas.draw()

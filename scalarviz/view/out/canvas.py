@@ -66,6 +66,10 @@ class Canvas:
     def picture(self, words: str = "", seconds: float | None = None, frame: Frame | None = None) -> Pixels:
         """Take over a frame; return its picture, uint8 (H, W, 3)."""
         self.update(words, seconds, frame)
+        return self.draw()
+
+    def draw(self) -> Pixels:
+        """Return the picture of what was taken over."""
         return self._screen.render(self.bench.draw, self.size, supersample=self._fine)
 
     def tile(self, size: tuple[int, int], seconds: float | None = None, frame: Frame | None = None) -> Pixels:

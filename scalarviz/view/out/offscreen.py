@@ -1,4 +1,4 @@
-"""Drawing without a window: one OpenGL context, made once, and pictures read from its framebuffer.
+"""Drawing without a window: one OpenGL context, made for the first picture, whose pixels are read from a framebuffer.
 
 On Linux the context comes from EGL without a display (Mesa's software renderer is enough). Without EGL, as on macOS and
 Windows, it is that of a hidden Qt canvas, if Qt is installed.
@@ -50,39 +50,53 @@ class Offscreen:
 
     def __init__(self) -> None:
         self._turn, self._depth = threading.RLock(), 0
-        self._canvas = _canvas()
+        self._canvas: Any = None
         self._framebuffers: dict[tuple[int, int], Any] = {}
-        self._made_by = threading.get_ident()
-        self.process = os.getpid()
-        _let_go(self._canvas)
+
+    def start(self) -> Any:
+        """Return the canvas with the context, which is made at the first call: what is only built needs none."""
+        with self._turn:
+            if not self.started:
+                self._canvas, self._made_by, self.process = _canvas(), threading.get_ident(), os.getpid()
+                _let_go(self._canvas)
+            if self.process != os.getpid():  # the driver's threads stay in the parent: it would hang
+                raise MissingDependencyError(_FORKED)
+            return self._canvas
+
+    @property
+    def started(self) -> bool:
+        """Whether this process has the context."""
+        return self._canvas is not None
 
     def __enter__(self) -> Offscreen:
-        """Make the context current, for building visuals."""
+        """Take the turn, for building visuals or drawing, and make a context that there is current."""
         self._turn.acquire()
         self._depth += 1
-        self._canvas.set_current()
+        if self.started:
+            self._canvas.set_current()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Send the built visuals to the context."""
         try:
-            self._canvas.context.flush_commands()
+            if self.started:
+                self._canvas.context.flush_commands()
         finally:
             self._depth -= 1
-            if not self._depth:
+            if not self._depth and self.started:
                 _let_go(self._canvas)
             self._turn.release()
 
     @property
     def is_usable_here(self) -> bool:
         """True if this thread may draw with the canvas."""
-        return _is_egl(self._canvas) or threading.get_ident() == self._made_by
+        return _is_egl(self.start()) or threading.get_ident() == self._made_by
 
     def render(self, draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:
         """Return the picture that `draw` makes, uint8 (H, W, 3)."""
         width, height = size[0] * supersample, size[1] * supersample
         with self:
-            longest = self.longest
+            longest = self.longest  # starts the context
             if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > longest:
                 said = f"picture size {size[0]}x{size[1]} (x{supersample})"
                 raise InputError(f"{said} must be 1 to {min(MAX_SIDE, longest)} pixels a side")
@@ -101,12 +115,13 @@ class Offscreen:
     def longest(self) -> int:
         """Device pixels of the longest side that can be drawn, in tiles if necessary."""
         with self:
+            self.start().set_current()
             found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
             return int(min(found)) if found else FRAMEBUFFER
 
     def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport) -> Image:
         """Return a framebuffer of `size`, black at first, after `draw(viewport)`."""
-        self._canvas.set_current()
+        self.start().set_current()
         with self._framebuffer(*size) as target:
             gloo.set_viewport(0, 0, *viewport) if len(viewport) == 2 else gloo.set_viewport(*viewport)
             gloo.set_state(depth_mask=True)
@@ -136,25 +151,18 @@ def shrink(image: Image, factor: int) -> Image:
     return ((total + factor * factor // 2) // (factor * factor)).astype(np.uint8)
 
 
-_shared: Offscreen | None = None
-_making = threading.Lock()
+_shared = Offscreen()
 
 
 def offscreen() -> Offscreen:
     """Return the one offscreen context of this process (contexts leak, and visuals belong to their context)."""
-    global _shared  # noqa: PLW0603 - one context a process is the point
-    with _making:
-        if _shared is None:
-            _shared = Offscreen()
-        if _shared.process != os.getpid():  # the driver's threads stay in the parent: it would hang
-            raise MissingDependencyError(_FORKED)
-        return _shared
+    return _shared
 
 
 def available() -> str:
     """Return why nothing can be drawn here, in one line; empty if drawing works."""
     try:
-        offscreen()
+        offscreen().start()
     except MissingDependencyError as error:
         return str(error)
     return ""

@@ -24,6 +24,7 @@ from ..ink.boxes import GROUND, arrange
 from ..ink.listed import Listed, Record, changes, encoded, short, stored
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
+from ..out.apart import apart
 from ..out.canvas import Canvas, Pixels
 from ..out.offscreen import available
 from ..panels.drawer import Slot
@@ -39,7 +40,7 @@ STILL = 0.5, 40  # scale relative to the page, and WebP quality, of the picture 
 
 def can_draw() -> bool:
     """Return whether this machine can draw."""
-    return not available()
+    return not apart(available)
 
 
 def chosen(some: Sequence[int], most: int) -> list[int]:
@@ -53,7 +54,9 @@ def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: st
 
     if not can_draw():
         return b""
-    picture = Image.fromarray(Canvas(subject, size, theme).picture(frame=frame))
+    canvas = Canvas(subject, size, theme)
+    canvas.update("", frame=frame)
+    picture = Image.fromarray(apart(canvas.draw))
     share, quality = STILL
     small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)
     return encoded(np.asarray(small), "WEBP", quality=quality, method=6)
