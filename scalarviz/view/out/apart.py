@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -46,11 +47,12 @@ def apart(draw: Callable[[], T]) -> T:
 
 
 def _answer(draw: Callable[[], object], writer: Connection) -> None:
-    gc.disable()  # what this process could free, such as folders and sockets, belongs to its parent
+    """Send the result, or nothing, and end without what ends a kernel: its prints and its folders are the parent's."""
+    gc.disable()
     try:
         writer.send(draw())
-    except BaseException:  # the parent draws then, and raises it
-        sys.exit()
+    finally:
+        os._exit(0)
 
 
 def kernel() -> Any:

@@ -29,6 +29,7 @@ FAILURES = """
 import os, time
 from scalarviz.view.out import apart
 apart.PATIENCE, here = 0.5, os.getpid()
+print("once,", end=" ")
 print(apart.apart(os.getpid) != here)
 print([apart.apart(lambda: os.getpid() == here or end()) for end in (lambda: os._exit(3), lambda: time.sleep(60))])
 print(apart.apart(lambda: (lambda: 7))())  # cannot be pickled
@@ -61,4 +62,4 @@ def test_the_kernel_has_no_opengl(said):
 
 def test_what_fails_there_is_drawn_here(said):
     """An end without an answer, none in time, an answer that cannot be sent; an error is that of the drawing."""
-    assert said[2].splitlines() == ["True", "[True, True]", "7", "integer division or modulo by zero"]
+    assert said[2].splitlines() == ["once, True", "[True, True]", "7", "integer division or modulo by zero"]
