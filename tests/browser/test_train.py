@@ -647,6 +647,10 @@ def test_a_step_that_moves_no_weight_says_so(browse, tmp_path):
     page.wait_for_function(GROWN, arg=14)
     stepped(page)
     assert "moved no weight" in said(page, "about")
+    page.locator("#speed input").fill("0")
+    page.locator("#speed input").press("Enter")
+    page.wait_for_function(GROWN, arg=16)
+    assert said(page, "about") == "lr is 0: no weight moves"
 
 
 def test_the_bar_with_a_line_has_its_flag_and_labels_that_do_not_meet(browse, tmp_path):

@@ -21,7 +21,6 @@ class Unseen:
         self.told: list[str] = []
         self.shots: list[Image] = []
         self.asked: list[tuple[str, Callable[[Path], object]]] = []
-        self.fields: list[tuple[str, str, Callable[[str], object]]] = []
         self.clipboard = ""
         self.drawings = self.films = 0
         self.full_screen = self.closed = False
@@ -75,10 +74,6 @@ class Unseen:
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Nobody chooses: `asked` holds the question."""
         self.asked.append((title, then))
-
-    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Nobody types: `fields` holds the question."""
-        self.fields.append((title, text, then))
 
     def copy(self, text: str) -> None:
         """Keep it in `clipboard`."""

@@ -89,7 +89,7 @@ def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_l
     for leave in (lambda: hand.view.key("Escape"), lambda: hand.view.send("fit"), lambda: entered(hand, "")):
         hand.view.key("Delete")
         leave()
-        assert (hand.view.breaks.typed, len(hand.run.breakpoints)) == (None, 0)
+        assert (hand.view.prompt, len(hand.run.breakpoints)) == (None, 0)
         hand.view.send("break_on")
 
 

@@ -107,12 +107,17 @@ def by_arrow(desk):
     desk.key("Right")
 
 
-def by_typing(desk):
+def type_over(desk, name, value, text):
+    """Double-click a number; the keys behind the second click are all typed, none does what it does elsewhere."""
     for _ in range(2):
-        desk.click(RATE, "typed")
-    title, text, then = desk.host.fields.pop()
-    assert (title, text) == (RATE, "0.5")
-    then("1.0")
+        desk.click(name, value)
+    desk.type(text)
+
+
+def by_typing(desk):
+    type_over(desk, RATE, "typed", "1.0")
+    assert desk.view.notice().startswith(f"{RATE}: 1.0|  ·  Enter sets it, Escape cancels  ·  0.0")
+    desk.key("Enter")
 
 
 @pytest.mark.parametrize("do", [by_arrow, by_typing, lambda desk: desk.key("Escape", "Up"),
@@ -164,7 +169,18 @@ def test_a_drag_while_it_trains_is_one_edit_that_is_undone_at_once(desk):
     assert desk.log == []
 
 
-NO_RATES = ("", " ", "fast", "1,5,5", "nan", "inf", "-1", "0x10", "9" * 5000, "1e999", "0,05,", ",")
+def test_a_rate_of_0_says_beside_it_that_no_weight_moves(desk):
+    def notes():
+        return [row.note for row in desk.view.controls.shown(desk.view.shown) if desk.item(RATE) in row.items]
+
+    type_over(desk.open(), RATE, "typed", "0")
+    assert notes() == [""]
+    desk.key("Enter")
+    assert (desk.run.lr, notes()) == (0.0, ["no weight moves"])
+    assert "no weight moves" in desk.words()
+
+
+NO_RATES = ("", " ", "fast", "1,5,5", "nan", "inf", "-1", "0x10", "9" * 500, "1e999", "0,05,", ",")
 RATES = {"0,125": 0.125, "1,5": 1.5, "2,5e-3": 2.5e-3, "0.25": 0.25, "1,250": 1.25}
 BATCHES = {"32": 32, " 64 ": 64, "8": 8, "1,024": 8, "16.5": 8, "0": 8}  # there are 64
 
@@ -173,10 +189,13 @@ BATCHES = {"32": 32, " 64 ": 64, "8": 8, "1,024": 8, "16.5": 8, "0": 8}  # there
 def test_a_number_is_read_as_people_write_it_or_refused_in_words(desk, name, typed):
     for text, value in typed.items():
         before = desk.open().value(name) if not desk.panel.open else desk.value(name)
-        desk.view.controls.typed(desk.item(name), text)
-        desk.rest()
+        desk.view.controls.type(desk.item(name))
+        desk.key("Delete")
+        desk.type(text)
+        desk.key("Enter")
         assert desk.value(name) == (desk.run.lr if name == RATE else desk.run.batch_size) == value, text
         assert value != before or desk.view.notice()
+        desk.view.prompt = None
 
 
 def test_a_layer_is_dragged_out_typed_counted_by_buttons_and_taken_away_by_delete(layers):
@@ -199,15 +218,15 @@ def test_a_layer_is_dragged_out_typed_counted_by_buttons_and_taken_away_by_delet
         assert (layers.hidden, len(layers.log)) == (([5], 1) if end == "release" else ([6, 5], 0))
     layers.key("z", ctrl=True)
     assert (layers.hidden, layers.log) == ([6, 5], [])
-    for _ in range(2):
-        layers.click("layer 2")
-    title, text, then = layers.host.fields.pop()
-    assert (title, text) == ("layer 2", "5")
-    for typed in ("12", "0", "1.5", "100000", "", "nan"):
-        then(typed)
-        layers.rest()
+    type_over(layers, "layer 2", "", "12")
+    layers.key("Enter")
+    for typed in ("0", "1.5", "100000", " ", "nan"):
+        layers.view.controls.type(layers.item("layer 2"))
+        layers.type(typed)
+        layers.key("Enter")
         assert layers.hidden == [6, 12]
-        assert typed == "12" or layers.view.notice()
+        assert layers.view.notice()
+    layers.key("Escape")
     layers.key("Tab")
     while layers.panel.focus != "layer 1: fewer units":
         layers.key("Tab")

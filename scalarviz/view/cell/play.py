@@ -30,6 +30,7 @@ from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_data
 from ..page.lists import PictureLists
 from ..panels.drawer import newest_beyond
+from ..screen.controls import TYPED
 from ..watch.actions import ACTIONS
 from ..watch.live import LiveView
 from ..watch.scene_controls import TOOLS
@@ -111,7 +112,6 @@ class Browser:
 
     def __init__(self, viewer: Viewer, tell: Callable[[dict[str, object]], None]) -> None:
         self._viewer, self._tell = viewer, tell
-        self._then: Callable[[str], object] | None = None  # gets the text that was asked for
         self.clipboard = ""
 
     @property
@@ -141,17 +141,6 @@ class Browser:
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Show a hint: the kernel cannot open files of the browser."""
         self._viewer.say(NOT_HERE["open"])
-
-    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Let the browser show a text field; :meth:`answered` gets the text."""
-        self._then = then
-        self._tell({"kind": "ask", "title": title, "label": label, "text": text})
-
-    def answered(self, text: object) -> None:
-        """Take the typed text, once for each question."""
-        then, self._then = self._then, None
-        if then is not None and isinstance(text, str) and len(text) <= 1000:
-            then(text)
 
     def copy(self, text: str) -> None:
         """Put a text on the browser's clipboard."""
@@ -270,8 +259,6 @@ class Play:
             theme = one_of(said.get("theme"), THEMES, "look: the theme")
             if theme != viewer.bench.theme.name:
                 viewer.bench.set_look(theme=theme)
-        elif kind == "typed":
-            host.answered(said.get("text"))
         elif kind == "paste" and isinstance(said.get("text"), str):
             host.clipboard = said["text"]
             viewer.send("paste")
@@ -281,8 +268,9 @@ class Play:
             spot = next((one for one in viewer.bench.spots if one.click == (said.get("name"), said.get("value"))), None)
             if spot is not None:
                 x, y, wide, high = (side * viewer.bench.scale for side in spot.box)
-                viewer.press((x + wide / 2, y + high / 2))
-                viewer.release((x + wide / 2, y + high / 2))
+                for _ in range(1 + (spot.value == TYPED)):  # a button is pressed once, a number twice
+                    viewer.press((x + wide / 2, y + high / 2))
+                    viewer.release((x + wide / 2, y + high / 2))
         elif isinstance(said.get("type"), str):
             self._event(said["type"], said)
 

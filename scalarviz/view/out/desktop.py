@@ -196,18 +196,6 @@ class Window:
         dialogue = kind(self.canvas.native, title, "", f"{' '.join(f'*{ending}' for ending in endings)};;*")
         dialogue.setFileMode(kind.FileMode.ExistingFile)
         dialogue.fileSelected.connect(lambda name: then(Path(name)))
-        self._open(dialogue)
-
-    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Open a field for one line, filled with `text`; `then` gets the text if it is accepted."""
-        dialogue = _qt_widgets().QInputDialog(self.canvas.native)
-        dialogue.setWindowTitle(title)
-        dialogue.setLabelText(f"{title}\n{label}" if label else title)
-        dialogue.setTextValue(text)
-        dialogue.textValueSelected.connect(then)
-        self._open(dialogue)
-
-    def _open(self, dialogue: Any) -> None:
         dialogue.setAttribute(display.qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
         self._dialogue = dialogue  # opens when no button is pressed: it would keep the release from the window
 

@@ -67,9 +67,6 @@ class Host(Protocol):
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Let the user choose a file with one of the endings; `then` gets its path, or is never called."""
 
-    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Let the user edit `text` under a title and a label; `then` gets the result, or is never called."""
-
     def copy(self, text: str) -> None:
         """Put a text on the clipboard."""
 

@@ -128,7 +128,8 @@ class LiveView(Viewer):
         self._asked_gradient: tuple[int, bytes] | None = None  # edits and weights of the moment of the last question
         self._first_step: Opened | None = None  # the answer: it has the gradient that cubes show at step 0
         self.left_at: int | None = None  # the step shown at closing, if that was a past one
-        self.breaks, self.controls = BreakpointPrompt(self, self.worker), SceneControls(self, scene)
+        self.prompt: Prompt | None = None  # the line being typed
+        self.breaks, self.controls = Breakpoints(self, self.worker), SceneControls(self, scene)
         self.handlers |= self.breaks.handlers | self.controls.handlers | {
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
             "type_value": self._type_value,
@@ -203,16 +204,31 @@ class LiveView(Viewer):
         super().draw(viewport)
 
     def notice(self) -> str:
-        """Return the condition being typed, or else the notice."""
-        return self.breaks.prompt() or super().notice()
+        """Return the line being typed, or else the notice."""
+        return super().notice() if self.prompt is None else self.prompt.words()
+
+    def ask_text(
+        self, title: str, enter: Callable[[str], object], offered: str, more: Callable[[], list[str]] = list,
+        hint: str = "",
+    ) -> None:  # fmt: skip
+        """Let a line be typed under a title, `offered` until a key is pressed; `enter` takes it or raises an error.
+
+        `more` are further words behind it, and `hint` is one that stands in an empty line.
+        """
+        self.prompt = Prompt(title, enter, offered, more, hint)
 
     def send(self, name: str, value: int | None = None) -> bool:
-        """Run an action; typing a condition ends."""
-        self.breaks.typed = None
+        """Run an action; typing ends."""
+        self.prompt = None
         return super().send(name, value)
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
-        return self.breaks.key(pressed, text) or super()._typed(pressed, text, shift=shift)
+        prompt = self.prompt
+        if prompt is None:
+            return super()._typed(pressed, text, shift=shift)
+        if prompt.key(pressed, text):
+            self.prompt = None
+        return True
 
     def message(self) -> str:
         """Return what stopped the training, or ''."""
@@ -572,7 +588,7 @@ def _caps(here: ActionContext, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap
     return tuple(Cap(action.keys[0], words, action.name) for action, words in found if action.applies(here))
 
 
-# ---- Breakpoints in a window: typing a condition, and reporting a hit.
+# ---- Typing a line in a window; breakpoints: typing a condition, and reporting a hit.
 
 STOP_SECONDS = 20.0
 """Seconds for which a hit breakpoint and its numbers are shown."""
@@ -583,16 +599,52 @@ LISTED = 3
 EXAMPLES = "e.g. loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
 
 
-class BreakpointPrompt:
-    """The breakpoints of one view; `typed` is the condition being typed, or None."""
+class Prompt:
+    """A line that is being typed, in the place of the notice. `enter` takes it, or says in its error why not."""
 
-    def __init__(self, view: Viewer, worker: Worker) -> None:
+    def __init__(
+        self, title: str, enter: Callable[[str], object], offered: str, more: Callable[[], list[str]], hint: str
+    ) -> None:
+        self._title, self._enter, self._more, self._hint = title, enter, more, hint
+        self.text, self._refused = offered, ""
+        self._offered = bool(offered)  # typing replaces it
+
+    def words(self) -> str:
+        """Return the typed text, its error and the options."""
+        hint = f"  ({self._hint})" if not self.text else ""
+        ways = "Enter sets it, typing replaces it, End edits it" if self._offered else "Enter sets it"
+        parts = [f"{self._title}: {self.text}|{hint}", self._refused or f"{ways}, Escape cancels"]
+        return "  ·  ".join([*parts, *([] if self._refused else self._more())])
+
+    def key(self, pressed: str, text: str) -> bool:
+        """Handle a key; return whether typing ends."""
+        if pressed == "Enter":
+            return self._ended(self.text.strip())
+        if pressed in ("Backspace", "Delete"):
+            self.text, self._refused = self.text[:-1] if pressed == "Backspace" else "", ""
+        elif text and text.isprintable():
+            self.text, self._refused = (text if self._offered else self.text + text)[:LONGEST], ""
+        self._offered = False
+        return pressed == "Escape"
+
+    def _ended(self, text: str) -> bool:
+        self._refused = ""
+        try:
+            self._enter(text)
+        except ScalarvizError as error:
+            first = str(error).partition("\n")[0]
+            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text is shown before it
+            self._refused = said + near
+        return not self._refused
+
+
+class Breakpoints:
+    """The breakpoints of one view."""
+
+    def __init__(self, view: LiveView, worker: Worker) -> None:
         self._view, self._worker = view, worker
         self._told: Stop | None = None
-        self._refused = ""
-        self._offered = False  # the typed text was suggested, so typing replaces it
         self._new = ""  # the message of a new breakpoint whose condition is being evaluated
-        self.typed: str | None = None
         self.handlers: dict[str, Callable[..., None]] = {"break_on": self.open}
 
     # ---- a hit
@@ -615,49 +667,17 @@ class BreakpointPrompt:
     def open(self) -> None:
         """Start typing a condition; suggest one for the selected weight."""
         index = self._view.bench.selected
-        self.typed = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
-        self._refused, self._offered = "", index is not None
+        offered = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
+        self._view.ask_text("pause when", self.apply, offered, self._listed, EXAMPLES)
 
-    def prompt(self) -> str:
-        """Return the typed text, its error and the options; '' while nothing is typed."""
-        if self.typed is None:
-            return ""
+    def _listed(self) -> list[str]:
+        """Return the breakpoints in words, and what can be typed about them."""
         points = self._worker.run.breakpoints
         there = [_listed(point) for point in points[-LISTED:]]
         if len(points) > LISTED:
             there.insert(0, f"{len(points) - LISTED} more")
-        hint = f"  ({EXAMPLES})" if not self.typed else ""
-        ways = "Enter sets it, typing replaces it, End edits it" if self._offered else "Enter sets it"
-        parts = [f"pause when: {self.typed}|{hint}", self._refused or f"{ways}, Escape cancels"]
-        if there and not self._refused:
-            parts += ["; ".join(there), "type a number to switch one off or on, minus a number to remove it"]
-        return "  ·  ".join(parts)
-
-    def key(self, pressed: str, text: str) -> bool:
-        """Handle a key while a condition is typed; return whether it was used."""
-        if self.typed is None:
-            return False
-        if pressed == "Enter":
-            self._enter(self.typed.strip())
-        elif pressed == "Escape":
-            self.typed = None
-        elif pressed in ("Backspace", "Delete"):
-            self.typed, self._refused = self.typed[:-1] if pressed == "Backspace" else "", ""
-        elif text and text.isprintable():
-            self.typed, self._refused = (text if self._offered else self.typed + text)[:LONGEST], ""
-        self._offered = False
-        return True
-
-    def _enter(self, text: str) -> None:
-        try:
-            if text:
-                self.apply(text)
-        except ScalarvizError as error:
-            first = str(error).partition("\n")[0]
-            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text is shown before it
-            self._refused = said + near
-            return
-        self.typed = None
+        ways = "type a number to switch one off or on, minus a number to remove it"
+        return ["; ".join(there), ways] if there else []
 
     def apply(self, text: str) -> None:
         """Set a condition; a number switches that breakpoint off or on, minus a number removes it. A notice reports it.
@@ -667,8 +687,9 @@ class BreakpointPrompt:
         InputError, UnknownNameError
             The condition cannot be parsed; there is no breakpoint with this number.
         """
-        said = self._switched(text) if text.removeprefix("-").isdecimal() else self._add_breakpoint(text)
-        self._view.say(said, SET_SECONDS)
+        if text:
+            said = self._switched(text) if text.removeprefix("-").isdecimal() else self._add_breakpoint(text)
+            self._view.say(said, SET_SECONDS)
 
     def _add_breakpoint(self, text: str) -> str:
         run = self._worker.run

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,7 +158,8 @@ class ControlRows:
             if len(before) == 1 and _short(before[0]) and _short(item):
                 rows[-1] = replace(rows[-1], items=(*before, item))
             else:
-                note = "changed layers are re-initialised" if item.control.anew else ""
+                still = "no weight moves" if (item.name, item.value) == ("learning rate", 0) else ""
+                note = "changed layers are re-initialised" if item.control.anew else still
                 rows.append(replace(row_of(item), note=note))
         return rows
 
@@ -470,26 +472,23 @@ class SceneControls(ControlRows):
         self._viewer.refresh()
 
     def type(self, item: Item) -> None:
-        """Ask for a number in the host's text field; training continues meanwhile."""
-        host, control, allowed = self._viewer.host, item.control, ""
+        """Let a number be typed; training continues meanwhile."""
+        control, allowed = item.control, list[str]()
         if isinstance(control, Slider):
-            allowed = f"{control.least:,g} to {control.most:,g} on the slider; type any other"
+            allowed = [f"{control.least:,g} to {control.most:,g} on the slider; type any other"]
         elif isinstance(control, Segments):
-            allowed = f"such as {', '.join(f'{one:,}' for one in control.choices)}"
+            allowed = [f"such as {', '.join(f'{one:,}' for one in control.choices)}"]
         now = f"{item.value:.10g}" if isinstance(item.value, float) else str(item.value)
-        if host is not None:
-            host.ask_text(item.name, allowed, now, lambda text: self.typed(item, text))
+        self._viewer.ask_text(item.name, partial(self.typed, item), now, lambda: allowed)
 
     def typed(self, item: Item, text: str) -> None:
         """Set a control to the number in `text`."""
         control = item.control
-        with self._viewer.saying():
-            slider = control if isinstance(control, Slider) else None
-            number: object = number_of(text, item.name, whole=slider is None or slider.whole)
-            edit = control.change(number if slider is None else slider.taken(number), self.reader())
-            if edit is not None:
-                self._viewer.change(edit)
-        self._viewer.refresh()
+        slider = control if isinstance(control, Slider) else None
+        number: object = number_of(text, item.name, whole=slider is None or slider.whole)
+        edit = control.change(number if slider is None else slider.taken(number), self.reader())
+        if edit is not None:
+            self._viewer.change(edit)
 
 
 _GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")

@@ -195,11 +195,22 @@ def test_every_action_is_done_or_its_reason_is_said_also_in_the_docs(cell, watch
         page.shown.act("no_such")
 
 
+def test_keys_that_come_right_after_a_number_is_pressed_are_typed(cell, watch, scene):
+    """A button over the number, for those without a pointer, is pressed once."""
+    page = watch(cell(scene))
+    page.key("p")
+    page.wait(lambda p: p.frames and "learning rate" in p.spots)
+    page.say(kind="spot", name="learning rate", value="typed")
+    for key in (*"0.125", "Enter"):
+        page.key(key)
+    page.wait(lambda p: scene.run.lr == 0.125)
+    assert page.ask(lambda play: (play.viewer.prompt, play.viewer.micro.walk)) == (None, None)
+
+
 NAN, INF = float("nan"), float("inf")
 HOSTILE = [
     None, [], "step", 7, {}, {"kind": None}, {"kind": ["do"]}, {"kind": "eval", "code": "1"}, {"type": "?"},
     *({"kind": "look", **one} for one in ({}, {"theme": "red"}, {"theme": ["dark"]}, {"theme": 1})),
-    *({"kind": "typed", **one} for one in ({}, {"text": 3}, {"text": "9"})),
     *({"kind": "paste", **one} for one in ({}, {"text": 3}, {"text": "x" * 10**6})),
     *({"kind": "spot", **one} for one in ({}, {"name": 3}, {"name": "no such"}, {"name": ["step"], "value": {}})),
     *({"kind": "event", "type": kind, **one} for kind in ("pointer_down", "pointer_move", "pointer_up", "wheel")

@@ -195,7 +195,6 @@ export class LiveCell {
     this.heard = performance.now();
     if (message.kind === "over") this.end(message.why);
     else if (message.kind === "trouble") this.write(message.why);
-    else if (message.kind === "ask") this.ask(message);
     else if (message.kind === "copy") this.copy(message.text);
     else if (message.kind === "save") this.picture?.save(message.name);
     else if (message.kind === "full") this.fill(message.on);
@@ -237,7 +236,10 @@ export class LiveCell {
 
   /** Place buttons for users without a pointer over the spots; a pointer ignores them. */
   name(spots) {
-    const kept = placeSpots(this.spotted, this.known.page[0], spots, (name, value) => this.say({ kind: "spot", name, value }));
+    const kept = placeSpots(this.spotted, this.known.page[0], spots, (name, value) => {
+      this.say({ kind: "spot", name, value });
+      if (value === "typed") this.stage.focus({ preventScroll: true }); // Enter sets what is typed
+    });
     if (!kept) this.stage.focus({ preventScroll: true });
   }
 
@@ -248,31 +250,6 @@ export class LiveCell {
     } catch {
       this.write(text);
     }
-  }
-
-  /** Show a text field over the picture. */
-  ask({ title, label, text }) {
-    this.asked?.remove();
-    const form = this.asked = this.box.appendChild(element("form", "asked"));
-    form.appendChild(element("b", "", title));
-    const input = form.appendChild(element("label", "", label)).appendChild(element("input"));
-    Object.assign(input, { value: text, autocomplete: "off" });
-    const close = () => {
-      form.remove();
-      this.stage.focus({ preventScroll: true });
-    };
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.say({ kind: "typed", text: input.value });
-      close();
-    });
-    form.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") close();
-    });
-    form.dataset.lmSuppressShortcuts = "";
-    input.focus();
-    input.select();
   }
 
   /** Enter or leave full screen; a browser may refuse it. */

@@ -272,8 +272,8 @@ export class TrainOn {
     this.write();
     if (!this.running) this.address.tell(); // it came after a pause
     if (Number.isFinite(trained ?? 0) && Number.isFinite(loss)) {
-      const why = run.lr.at(-1) === 0 ? "lr is 0" : "its gradients are almost 0, as at a minimum, or where units are dead";
-      const still = trains && found.update.every(one => one === 0) && `step ${countText(step)} moved no weight: ${why}`;
+      const moved = trains && !found.update.every(one => one === 0), why = "its gradients are almost 0, as at a minimum, or where units are dead";
+      const still = !moved && (this.rate === 0 ? "lr is 0: no weight moves" : trains && `step ${countText(step)} moved no weight: ${why}`);
       part("about").textContent = this.address.repeated || line.risen || still || this.origin;
       return;
     }
