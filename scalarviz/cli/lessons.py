@@ -65,30 +65,29 @@ def lessons(options: Any) -> int:
 
 def _mark(options: Any) -> int:
     """Mark the notebooks of a folder; a table is there after each student, also if the command is interrupted."""
-    table = Path(options.table)
+    path = Path(options.table)
+    table = marking.Table(path)
     if options.folder is not None or options.outputs:
         raise InputError("lessons: --check takes its folder itself: scalarviz lessons --check FOLDER --table marks.csv")
-    if table.exists() and not options.overwrite:
-        raise InputError(f"lessons: {path_text(table)} exists; --overwrite replaces it, or give another --table")
-    check_target(table)
+    if path.exists() and not options.overwrite:
+        raise InputError(f"lessons: {path_text(path)} exists; --overwrite replaces it, or give another --table")
+    check_target(path)
     students = marking.handed_in(Path(options.check))
     files = [file for mine in students.values() for file in mine]
     notebooks = _counted(sum(file.suffix == ".ipynb" for file in files), "notebook")
     say(f"{notebooks} of {_counted(len(students), 'student')} run now: this runs the students' own programs")
     marks = marking.marks_of(files, options.seconds, options.megabytes)
-    rows: dict[str, list[marking.Marked]] = {}
     try:
         for student, mine in students.items():
-            rows[student] = [next(marks) for _ in mine]
-            marking.write_table(table, rows)
-            best, remarks = marking.best_of(rows[student]), marking.remarks_of(rows[student])
+            table.add(student, [next(marks) for _ in mine])
+            best, remarks = table.rows[student]
             right = sum(points for points, _ in best.values())
             tell(f"{student}: {right} of {len(best)} right{remarks and f'; {remarks}'}")
     except KeyboardInterrupt:
-        if rows:
-            say(f"{len(rows)} of {_counted(len(students), 'student')} are in {path_text(table)}")
+        if table.rows:
+            say(f"{len(table.rows)} of {_counted(len(students), 'student')} are in {path_text(path)}")
         raise
-    tell(f"wrote {path_text(table)}")
+    tell(f"wrote {path_text(path)}")
     return 0
 
 

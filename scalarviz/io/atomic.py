@@ -117,6 +117,22 @@ def write_bytes(path: StrPath, data: bytes) -> None:
         fresh.write_bytes(data)
 
 
+def append_bytes(path: StrPath, data: bytes) -> None:
+    """Write `data` behind what a file holds, in one call of the system; InputError if that fails: nothing is added."""
+    try:
+        with open(path, "r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                if file.write(data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)
+                raise
+    except OSError as error:
+        raise _refusal(path, error) from error
+
+
 def _beginning(target: Path) -> str:
     """Return the start of new files' names on this machine, with as much of the target's name as fits."""
     stem = target.stem

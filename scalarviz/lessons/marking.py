@@ -27,7 +27,7 @@ from typing import Any
 
 from ..engine.cost import processors
 from ..errors import InputError, MissingDependencyError, listing
-from ..io.atomic import path_text, write_bytes
+from ..io.atomic import append_bytes, path_text, write_bytes
 
 NUMBER = re.compile(r"""check\.exercise\(\s*["'](\d+b?\.\d+)["']""")
 LESSON = re.compile(r"(\d\db?)(?![\da-z]).*\.ipynb")
@@ -257,27 +257,46 @@ def remarks_of(marked: list[Marked]) -> str:
     return "; ".join(f"{one.file.name}: {one.remark}" for one in marked if one.remark)
 
 
-def table(rows: dict[str, list[Marked]]) -> str:
-    """Return marks as a table: a row for each student, two columns for each exercise of the lessons handed in."""
-    all_best = {student: best_of(marked) for student, marked in rows.items()}
-    numbers = [number for number in _exercises() if any(number in best for best in all_best.values())]
-    text = io.StringIO()
-    write = csv.writer(text).writerow
-    write(["student", "points", "of", *(name for number in numbers for name in (number, f"{number} said")), "remarks"])
-    for student, best in all_best.items():
+class Table:
+    """Marks in a file: a row for each student, two columns for each exercise of the lessons handed in.
+
+    The file is whole after each student, with the mark by which spreadsheets know UTF-8.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, tuple[dict[str, tuple[int, str]], str]] = {}  # the best marks, and the remarks
+        self._numbers: list[str] = []
+
+    def add(self, student: str, marked: list[Marked]) -> None:
+        """Write a student's row behind the others; the first marks of a lesson add columns to all rows."""
+        best = best_of(marked)
+        self.rows[student] = best, remarks_of(marked)
+        numbers = [number for number in _exercises() if number in best or number in self._numbers]
+        if self.path.is_file() and numbers == self._numbers and len(self.rows) > 1:
+            append_bytes(self.path, self._text(self._row(student)).encode("utf-8", "backslashreplace"))
+            return
+        self._numbers = numbers
+        said = (name for number in numbers for name in (number, f"{number} said"))
+        every = (self._row(name) for name in self.rows)
+        text = self._text(["student", "points", "of", *said, "remarks"], *every)
+        write_bytes(self.path, text.encode("utf-8-sig", "backslashreplace"))
+
+    def _row(self, student: str) -> list[Any]:
+        best, remarks = self.rows[student]
         row: list[Any] = [_safe(student), sum(right for right, _ in best.values()), len(best)]
-        for number in numbers:
+        for number in self._numbers:
             right, said = best.get(number, ("", ""))
             row += [right, _safe(" ".join(said.split())[:LONGEST])]
-        write([*row, _safe(remarks_of(rows[student]))])
-    return text.getvalue()
+        return [*row, _safe(remarks)]
+
+    @staticmethod
+    def _text(*rows: list[Any]) -> str:
+        text = io.StringIO()
+        csv.writer(text).writerows(rows)
+        return text.getvalue()
 
 
 def _safe(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
-
-
-def write_table(path: Path, rows: dict[str, list[Marked]]) -> None:
-    """Write the table, with the mark by which spreadsheets know UTF-8."""
-    write_bytes(path, table(rows).encode("utf-8-sig", "backslashreplace"))

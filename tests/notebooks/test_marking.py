@@ -1,6 +1,7 @@
 """Marks for a folder of notebooks: whatever a notebook does costs its own points and nothing else."""
 
 import csv
+import errno
 import json
 import os
 from pathlib import Path
@@ -158,9 +159,37 @@ def test_students_are_subfolders_or_files(folder, tmp_path):
         marking.handed_in(tmp_path / "nothing")
 
 
-def test_a_spreadsheet_takes_no_text_for_a_formula():
+def test_a_row_is_added_to_the_table_which_is_whole_after_each_student(tmp_path, monkeypatch):
+    """Only the first marks of a lesson write it anew; a disk that is full takes no part of a row."""
+    whole, rows = [], []
+    written = marking.write_bytes
+    monkeypatch.setattr(marking, "write_bytes", lambda *given: (whole.append(given), written(*given)))
+    table = marking.Table(tmp_path / "marks.csv")
+    for k, number in enumerate(["01.1", "01.1", "02.4", "01.1", "01.2"]):
+        said = "line\nline" + "é" * k
+        table.add(f"student {k}", [marking.Marked(Path("a.ipynb"), {number: (1, said)})])
+        fresh = marking.Table(tmp_path / "again.csv")
+        for name, (best, _) in table.rows.items():
+            fresh.add(name, [marking.Marked(Path("a.ipynb"), best)])
+        rows.append(table.path.read_bytes())
+        assert rows[-1] == fresh.path.read_bytes()
+    assert [given[0] for given in whole].count(table.path) == 2
+    assert rows[-1].startswith(rows[2])
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="no space left"):
+        table.add("student 5", [marking.Marked(Path("a.ipynb"), {"01.1": (1, "")})])
+    assert table.path.read_bytes() == rows[-1]
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path):
     marked = marking.Marked(Path("a.ipynb"), {"01.1": (0, "=1+1"), "01.2": (1, "x" * 999)}, "@now")
-    head, row = csv.reader(marking.table({"+eve": [marked]}).splitlines())
+    table = marking.Table(tmp_path / "marks.csv")
+    table.add("+eve", [marked])
+    head, row = csv.reader(table.path.read_text(encoding="utf-8-sig").splitlines())
     assert head[:7] == ["student", "points", "of", "01.1", "01.1 said", "01.2", "01.2 said"]
     assert row[:5] == ["'+eve", "1", "3", "0", "'=1+1"]
     assert len(row[6]) == marking.LONGEST
