@@ -58,26 +58,41 @@ def lines_of(cell: nbformat.NotebookNode) -> int:
     """About how many lines a cell takes on a slide, with its outputs."""
     if cell.cell_type == "markdown":
         return sum(3 if line.startswith("#") else 1 for line in cell.source.splitlines())
-    shown = [output.get("text") or (PICTURE if "text/html" in output.data else "") for output in cell.outputs]
-    return 2 + sum(text.count("\n") + 1 for text in (cell.source, *shown))
+    return 2 + sum(text.count("\n") + 1 for text in (cell.source, *map(shown, cell.outputs)))
+
+
+def shown(output: nbformat.NotebookNode) -> str:
+    """The text of an output, or as many lines as its picture or its page takes."""
+    data = output.get("data", {})
+    framed = re.search("<(img|iframe) ", data.get("text/html", ""))
+    return PICTURE if framed else output.get("text") or data.get("text/plain", "")
 
 
 def divide(cells: list[nbformat.NotebookNode]) -> Iterator[nbformat.NotebookNode]:
-    """Yield the cells with their places: a headline begins a slide, and so does code that the last one has no room for.
+    """Yield the cells with their places: a headline begins a slide, and so does what the last one has no room for.
 
-    Text with a headline inside becomes two cells.
+    Text with a headline inside becomes two cells. Text is on one slide with the code behind it, if both have room.
     """
+    parts = [part for cell in cells for part in parts_of(cell) if slide_type(part) != "skip"]
     room = 0
-    for cell in cells:
-        parts = re.split(r"\n(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]
-        for number, source in enumerate(parts):
-            part = nbformat.from_dict({**cell, "source": source, "id": f"{cell.id}-{number}"})
-            kind, lines = slide_type(part), lines_of(part)
-            if kind == "-" and lines > room:
-                kind = "subslide"
-            room = (room if kind == "-" else LINES) - (0 if kind == "skip" else lines)
-            part.metadata["slideshow"] = {"slide_type": kind}
-            yield part
+    for part, after in zip(parts, [*parts[1:], None], strict=True):
+        kind, lines = slide_type(part), lines_of(part)
+        needs = lines
+        if part.cell_type == "markdown" and after is not None and slide_type(after) == "-":
+            both = lines + lines_of(after)
+            needs = both if both <= LINES else lines
+        if kind != "slide":
+            kind = "-" if needs <= room else "subslide"
+        room = (room if kind == "-" else LINES) - lines
+        part.metadata["slideshow"] = {"slide_type": kind}
+        yield part
+
+
+def parts_of(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
+    """Yield a cell, or text with a headline inside as two."""
+    sources = re.split(r"\n(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]
+    for number, source in enumerate(sources):
+        yield nbformat.from_dict({**cell, "source": source, "id": f"{cell.id}-{number}"})
 
 
 def slides_of(notebook: nbformat.NotebookNode) -> str:
