@@ -310,7 +310,10 @@ sv.lesson("03")
 def said(w0, w1, bias):
     if ... in (w0, w1, bias):  # nothing to fill in here
         return ...
-    return " ".join(str(int(w0 * x + w1 * y + bias > 0)) for x, y in BITS)
+    try:
+        return " ".join(str(int(w0 * x + w1 * y + bias > 0)) for x, y in BITS)
+    except TypeError:  # no numbers
+        return f"{w0!r}, {w1!r}, {bias!r}"
 
 
 # %% [markdown]

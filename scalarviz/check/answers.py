@@ -79,8 +79,8 @@ def plain_walk(walk: Any, of: Any = None, hint: str = "", seconds: float = SECON
     return replace(report, looks="`order` holds a node without parents, which has nothing to push.") if leaf else report
 
 
-def training_of_own(step: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
-    """Check one step of gradient descent with numbers of a pupil's own class."""
+def training_without_helpers(step: Any, of: Any = None, hint: str = "", seconds: float = SECONDS) -> Report:
+    """Check one step of gradient descent with weights that have a number and a gradient, and no method for a step."""
     return training_of(step, problems(0, OwnNumber), hint, seconds)
 
 
@@ -197,6 +197,7 @@ ILLNESSES = {
     "healthy": "The answers are not right. Compare them with the four targets.",
     "": "Use one of the five words of the table.",
 }
+NUMBERS = "A unit has three numbers: write each without quotation marks and without brackets."
 ANSWERS = MappingProxyType({
     # ---- 01 One weight
     "01.1": Exercise(answer, 18.0, {
@@ -270,7 +271,7 @@ ANSWERS = MappingProxyType({
         lambda out, target: (2 * out, 2 * target): "square the difference, not each number.",
         lambda out, target: (2 * out, -2 * target): "square the difference, not each number.",
     }),
-    "02.3": Exercise(training),
+    "02.3": Exercise(training_without_helpers),
     "02.4": Exercise(answer, 243, {
         3: "This is for one colour and one unit.",
         9: "This is for one colour.",
@@ -297,6 +298,7 @@ ANSWERS = MappingProxyType({
         "1 1 0 1": "It says 0 for 1 0 alone. The first weight has the wrong sign.",
         "1 1 0 0": "It says 1 where the first bit is 0. The first weight has the wrong sign.",
         "1 0 1 0": "It says 1 where the second bit is 0. The second weight has the wrong sign.",
+        "": NUMBERS,
     }, "What are the four sums w0 * x + w1 * y? With the bias added, only the largest may be above 0."),
     "03.2": Exercise(answer, "1 1 1 0", {
         "0 0 0 1": "This is *and*, the opposite. What happens if all three numbers change their sign?",
@@ -312,6 +314,7 @@ ANSWERS = MappingProxyType({
         "1 1 0 1": "It says 0 for 1 0 alone. Which sign does the second weight need?",
         "0 0 1 1": "It says 1 where the first bit is 1. Which sign does the first weight need?",
         "0 1 0 1": "It says 1 where the second bit is 1. Which sign does the second weight need?",
+        "": NUMBERS,
     }, "What does a unit say if all three of its numbers change their sign?"),
     "03.3": Exercise(answer, 6.0, {
         5: "Weights of layers in a row are multiplied, not added.",
@@ -566,7 +569,7 @@ ANSWERS = MappingProxyType({
     "12.1": Exercise(forward_alone, hint="A result keeps its number, its two operands, and the name of the operation."),
     "12.2": Exercise(sums_and_products, hint="The slope of a sum is 1; that of a product is the other factor."),
     "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then add the node to the list."),
-    "12.4": Exercise(training_of_own),
+    "12.4": Exercise(training_without_helpers),
     # ---- 13 How weights begin
     "13.1": Exercise(answer, 0.2, {
         0.04: "This is the variance, 2/50. The standard deviation is its root.",

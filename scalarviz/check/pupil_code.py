@@ -143,6 +143,7 @@ def _raised(function: Any, error: Exception) -> str:
 USUAL: tuple[tuple[type[Exception], str, str], ...] = (
     (AttributeError, "'function' object", "call the function first, with brackets"),
     (AttributeError, "'float' object has no attribute", "an operation returns a Value, not a number"),
+    (AttributeError, "'str' object has no attribute", "a name is no node: the list needs the nodes themselves"),
     (TypeError, ": 'float' and", "an operation returns a Value, not a number; __radd__ takes a number on the left"),
     (AttributeError, "'NoneType' object", "a function returned None: is a return missing?"),
     (TypeError, "'NoneType'", "a function returned None: is a return missing?"),

@@ -21,11 +21,11 @@ STEPS = 3
 
 
 class OwnNumber(Weight):
-    """A weight that is a number with a gradient and nothing else, as an object of a pupil's own class."""
+    """A weight that is a number with a gradient and nothing else, as an object of a pupil's own class is."""
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("step", "zero_grad"):
-            raise AttributeError(f"'Value' object has no attribute {name!r}: your class has none")
+            raise AttributeError(f"here a weight has no {name}(): use its data and its grad")
         return super().__getattribute__(name)
 
 

@@ -197,6 +197,14 @@ def test_a_walk_over_leaves_is_told_so():
     assert (report.state, "without parents" in report.looks) == ("failed", True)
 
 
+def test_helpers_that_the_exercise_forbids_and_names_in_the_place_of_nodes_have_advice():
+    found = gone_through("02")[0]["bare-step"][2], gone_through("04")[0]["whole-walk"][2]
+    said = [[first.text for _, cause, _, first, _ in tried if cause == "raises"] for tried in found]
+    for name, text in zip(("zero_grad", "step"), said[0], strict=True):
+        assert f"here a weight has no {name}(): use its data and its grad" in text
+    assert ["a name is no node" in text for text in said[1]] == [True]
+
+
 @pytest.mark.parametrize("given", ["3a*a", "3 * a^2", "3 * x", "", 3.0])
 def test_a_formula_that_is_none_is_told_and_not_raised(given):
     report = sv.check.exercise("10.1", given)

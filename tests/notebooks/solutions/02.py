@@ -88,6 +88,8 @@ def slopes(out, target):
 # slip again: loss().backward() => loss().backward(), loss().backward()
 # slip constant: lr * weight => 0.01 * weight
 # slip nothing: loss().backward() => loss()
+# slip raises: weight.grad = 0.0 => weight.grad = weight.zero_grad()
+# slip raises: weight.data = weight.data - lr * weight.grad => weight.step(lr)
 def step(weights, loss, lr):
     for weight in weights:
         weight.grad = 0.0

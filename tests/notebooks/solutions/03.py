@@ -1,8 +1,12 @@
 # %% and: solution
+# slip slip: 1, 1, -1.5 => "1", "1", "-1.5"
+# slip slip: 1, 1, -1.5 => [1], 1, -1.5
 w0, w1, bias = 1, 1, -1.5
 
 
 # %% not-and: solution
+# slip slip: -1, -1, 1.5 => "1", "1", "-1.5"
+# slip slip: -1, -1, 1.5 => [1], 1, -1.5
 w0, w1, bias = -1, -1, 1.5
 
 
