@@ -264,8 +264,7 @@ for _ in range(5):
 # the cell. Click the picture, so that it receives your keys. Press **Right** a few times: each press trains one step.
 # The straight line shows the slope where the weight was before the step: orange if it falls, violet if it rises.
 #
-# The picture calls the slope of the loss with respect to `y` **δ** (delta). It writes -40 as -4.0e1: this is -4.0 times
-# 10 to the power of 1.
+# The picture calls the slope of the loss with respect to `y` **δ** (delta).
 #
 # **Predict:** press **R** to restart, then **Shift+P**. The picture opens the next training step and asks: will this
 # weight rise or fall? Press **Up** or **Down** to answer: the number appears with its reason. Press **`.`** (full

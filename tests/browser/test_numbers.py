@@ -63,6 +63,12 @@ FUNCTIONS = {
 }
 
 
+def test_a_delta_is_plain_unless_it_is_very_small_or_large():
+    plain = {-40.0: "−40.0", 12.345: "+12.3", -123.4: "−123", 99999.0: "+99999", 1.5: "+1.5000", 0.001: "+0.0010"}
+    other = {1e5: "+1.0e5", -0.0004: "−4.0e−4", 0.0: "0.0000"}
+    assert {value: text.delta_text(value) for value in plain | other} == plain | other
+
+
 def test_texts_of_numbers(ask):
     """Fixed decimals are asked of numbers below 1e21 only: no text of the window has more digits before the point."""
     values = numbers()

@@ -221,11 +221,13 @@ def tenths(value: float, *, signed: bool = False) -> str:
 
 
 def delta_text(value: float) -> str:
-    """Return a delta or a gradient for a chip: four decimals, or an exponent for a small or a large one."""
+    """Return a delta or a gradient for a chip: four decimals, from 10 on three digits; or an exponent."""
     size = abs(value)
     if size == 0 or not np.isfinite(size):
         return number(value, 4)
-    return number(value, 4, signed=True) if 0.001 <= size < 10 else exponent(value, signed=True)
+    if 0.001 <= size < 99999.5:
+        return number(value, 4 if size < 10 else chip_digits(size), signed=True)
+    return exponent(value, signed=True)
 
 
 _FORMS: dict[str, Callable[..., str]] = {"chip": chip_text, "cube": _on_cube, "brief": _brief, "tenths": tenths}

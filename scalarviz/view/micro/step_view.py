@@ -19,7 +19,6 @@ from ...run.opened.digits import (
     digits_apart,
     digits_of,
     digits_that_give,
-    exponent,
     number,
     product,
     rounds_to,
@@ -221,7 +220,7 @@ def gradient_text(gradient: float, factors: tuple[float, float] | None, reductio
     if x == 1.0:  # there is room for all of it
         texts = delta_text(delta), "1", delta_text(gradient)
         return _factors_text(*texts)._replace(factors=(gradient, delta, x))
-    left = number(delta, 3, signed=True) if 0.005 <= abs(delta) < 10 else exponent(delta, signed=True)
+    left = number(delta, 3, signed=True) if 0.005 <= abs(delta) < 10 else delta_text(delta)
     return _factors_text(left, chip_text(x), delta_text(gradient))._replace(factors=(gradient, delta, x))
 
 

@@ -1,7 +1,7 @@
 // Equations of an opened step by the rules of the window (run/opened/digits.py and equations.py): each has the fewest
 // digits for which the printed numbers give the printed result. An equation is a list of pieces.
 
-import { MINUS_SIGN, chipText, deltaText, exponentText, fixed, numberText, scientific } from "./numbers.js";
+import { MINUS_SIGN, chipText, deltaText, fixed, numberText, scientific } from "./numbers.js";
 
 const SURE = 7, ENOUGH = 16; // significant digits of float32, and of any number
 const MOST_TERMS = 8, LARGEST_TERMS = 3; // a sum of more terms shows the largest
@@ -227,7 +227,7 @@ function faceOf(left, right, made) {
 
 function gradientFace(gradient, delta, x) {
   if (x === 1) return faceOf(deltaText(delta), "1", deltaText(gradient));
-  const left = Math.abs(delta) >= 0.005 && Math.abs(delta) < 10 ? numberText(delta, 3, true) : exponentText(delta, 1, true);
+  const left = Math.abs(delta) >= 0.005 && Math.abs(delta) < 10 ? numberText(delta, 3, true) : deltaText(delta);
   return faceOf(left, chipText(x), deltaText(gradient));
 }
 

@@ -71,11 +71,11 @@ export function chipText(value, signed = false) {
   return numberText(value, size < 9.995 ? 2 : Math.max(0, 2 - (size < 99.95 ? 1 : 2)), signed);
 }
 
-/** Return a delta for its chip: four decimals, or its exponent if they were all 0. */
+/** Return a delta for its chip: four decimals, from 10 on three digits; or an exponent. */
 export function deltaText(value) {
   const size = Math.abs(value);
   if (size === 0 || !Number.isFinite(size)) return numberText(value, 4);
-  return size >= 1e-3 && size < 10 ? numberText(value, 4, true) : exponentText(value, 1, true);
+  return size >= 1e-3 && size < 99999.5 ? numberText(value, size < 10 ? 4 : size < 99.95 ? 1 : 0, true) : exponentText(value, 1, true);
 }
 
 /** Return four decimals while they are useful, then five, then the exponent form; a dash before the first step. */
