@@ -78,11 +78,11 @@ gallery: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_gallery.py $(SCENES)
 
-# build/site/index.html: the docs, the lessons and pages of all scenes, which train. With its address, each lesson has a
-# QR code: make site ADDRESS=https://school.example/scalarviz/
-site: $(EVERYTHING)
+# build/site/index.html: the docs, the lessons, and pages of all scenes, or of SCENES=rgb,xor, which train. With its
+# address, each lesson has a QR code: make site ADDRESS=https://school.example/scalarviz/
+site: $(VENV)/.site
 	@.ci/system-libraries
-	$(BIN)/python .ci/make_site.py $(if $(ADDRESS),--address $(ADDRESS))
+	$(BIN)/python .ci/make_site.py $(if $(SCENES),--scenes $(SCENES)) $(if $(ADDRESS),--address $(ADDRESS))
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
@@ -104,7 +104,7 @@ $(VENV)/.demo: $(BIN)/python $(LOCKED)
 	@$(PIP) -c constraints.txt -e ".[video,data,desktop]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.lint: $(VENV)/.%: $(BIN)/python $(LOCKED)
+$(VENV)/.test $(VENV)/.lint $(VENV)/.site: $(VENV)/.%: $(BIN)/python $(LOCKED)
 	@echo "scalarviz: installing [$*] into $(VENV)"
 	@$(PIP) -c constraints.txt -e ".[$*]"
 	@touch $@
@@ -112,7 +112,7 @@ $(VENV)/.test $(VENV)/.lint: $(VENV)/.%: $(BIN)/python $(LOCKED)
 $(EVERYTHING): $(BIN)/python $(LOCKED)
 	@echo "scalarviz: installing [ci,oracle,cuda-compile] into $(VENV)"
 	@$(PIP) -c constraints.txt -e ".[ci,oracle,cuda-compile]"
-	@touch $@ $(VENV)/.test $(VENV)/.lint
+	@touch $@ $(VENV)/.test $(VENV)/.lint $(VENV)/.site
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)
 	@$(PIP) -c constraints.txt -e ".[ci,bench,oracle]"

@@ -115,7 +115,7 @@ def asked() -> argparse.Namespace:
     )
     parser.add_argument("--steps", type=int, help="of each run; default: the scene's own")
     parser.add_argument(
-        "--address", type=address_of, default="", metavar="URL", help="of the site, for the QR codes of the lessons"
+        "--address", type=address_of, metavar="URL", help="of the site, for the QR codes of the lessons"
     )
     return parser.parse_args()
 

@@ -51,7 +51,7 @@ loss = (out - wanted) ** 2
 print(f"z = {z.data:.4f}, output = {out.data:.4f}, loss = {loss.data:.4f}")
 
 # %% [markdown]
-# **Predict:** the output is 0.68, but it should be 0.1. Which weight will have the largest gradient?
+# **Predict:** the output is 0.68, but it should be 0.1. Which of `w0`, `w1` and `w2` will have the largest gradient?
 #
 # In lesson 01 you called `forward` and `backward` of the weight yourself. Here you do not need to, because `z`, `out`
 # and `loss` store how they were computed. One call of `loss.backward()` computes all gradients with the chain rule.
@@ -65,7 +65,8 @@ for weight in [*w, b]:
 # ### The chain rule with the numbers filled in
 #
 # The path from the loss to `w0` leads through the square, the sigmoid and the product `w0 * 0.9`. To get the gradient
-# of `w0`, multiply their three slopes. The slope of the sigmoid is `out * (1 - out)`.
+# of `w0`, multiply their three slopes. The slope of the sigmoid is `out * (1 - out)`. Only the last slope differs from
+# weight to weight: it is the input, and `w0` has the largest. For the bias it is 1, so its gradient is larger still.
 
 # %%
 by_output = 2 * (out.data - wanted)

@@ -40,14 +40,14 @@ ROOT = 0
 
 
 def foreign(path: Path) -> str:
-    """Return why other users can change a file or folder, as one clause; empty if they cannot, or on Windows."""
+    """Return why users other than this one and root can change a file or folder, as one clause; empty on Windows."""
     if not hasattr(os, "getuid"):
         return ""
     try:
         found = os.stat(path)
     except OSError:
         return ""
-    if found.st_uid != os.getuid():
+    if found.st_uid not in (os.getuid(), ROOT):
         return _owner_words(found)
     return _writable(path, found, "-R ") if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
@@ -198,7 +198,7 @@ class CacheFolder:
         """Return why nothing may be loaded from the folder, or a unit in it, as one clause; empty if loading is safe.
 
         Every folder from the user's cache down, and the unit (a file, or a folder with its files), must belong to this
-        user, and no other user may write to it.
+        user or to root, who may have filled it for a whole class, and no other user may write to it.
         """
         try:
             root = user_cache()

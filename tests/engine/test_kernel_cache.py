@@ -329,6 +329,17 @@ def test_what_others_can_write_does_not_run_until_what_the_message_names_is_done
     assert units.is_there(("rows", "neg", "float32"))
 
 
+@pytest.mark.skipif(not hasattr(os, "chown") or os.getuid() != 0, reason="only root may give files away")
+def test_what_root_compiled_for_a_whole_class_runs_and_what_another_user_compiled_does_not(unit, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    assert units.is_there(("rows", "neg", "float32"))
+    assert negated() == [-1.5] * 4
+    os.chown(unit.parent, 54321, -1)
+    units.LOADED.clear()
+    with monkeypatch.context() as patch:
+        refused(patch, unit.parent, "belongs to another user (number 54321)")
+
+
 # ---- folders
 
 
