@@ -117,6 +117,9 @@ def _few_sums(e: Emitter, a: Any, rows: int, columns: int) -> None:
 
 def _few_outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
     """``grad[weight + i*step + j] += sum over lanes of upstream[i] * from[j]``, and ``grad[bias + i]`` alike."""
+    if e.lanes <= QUARTER:
+        _outer_of_width(e, QUARTER, rows, columns, a)
+        return
     with e.b.if_else(e.b.icmp_signed("<=", a.lanes, WORD(QUARTER))) as (short, whole):
         with short:
             _outer_of_width(e, QUARTER, rows, columns, a)
