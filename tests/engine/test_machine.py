@@ -4,7 +4,6 @@ Imports internals: the cuts follow from sizes and processors, so they are change
 """
 
 import threading
-from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -23,11 +22,7 @@ from scalarviz.engine.arrays import program as workspace
 from scalarviz.engine.arrays.program import _openblas, one_blas_thread
 from scalarviz.engine.cpu import source, trainer, wire
 from scalarviz.engine.cpu.encode.writer import FEWEST, AdjointRows
-from scalarviz.engine.cpu.machine import Loaded
-from scalarviz.engine.cpu.vector import capability
 from scalarviz.run.state import optimizer_state
-
-vectors = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this processor has no vectors of its own")
 
 
 @pytest.fixture
@@ -73,16 +68,6 @@ def test_the_block_of_lanes_changes_nothing_but_rounding(network, block, monkeyp
     }
     wanted = loss_and_gradient(NETWORKS[network].ours(), engine="numpy", dtype="float64", **given)
     blocks_of(block, monkeypatch)
-    assert far(loss_and_gradient(NETWORKS[network].ours(), engine="numba", dtype="float64", **given), wanted) < 1e-12
-
-
-@pytest.mark.parametrize("batch", [1, 5])
-@pytest.mark.parametrize("network", ["wide", "picture", "gpt", "formula"])
-def test_the_plain_kernels_have_the_gradient_too(network, batch, monkeypatch):
-    data = NETWORKS[network].samples(batch), np.zeros((batch, NETWORKS[network].outputs[0]))
-    given = {"loss": nn.MSELoss("sum"), "data": data}
-    wanted = loss_and_gradient(NETWORKS[network].ours(), engine="objects", dtype="float64", **given)
-    monkeypatch.setattr(trainer, "Loaded", partial(Loaded, plain=True))
     assert far(loss_and_gradient(NETWORKS[network].ours(), engine="numba", dtype="float64", **given), wanted) < 1e-12
 
 
@@ -252,7 +237,6 @@ def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
 
 
 @pytest.mark.ci
-@vectors
 @pytest.mark.parametrize(("rule", "batch"), [
     ("sgd", 1), ("sgd_momentum", 5), ("adam", 13),
     *(pytest.param(*row, marks=pytest.mark.ci) for row in (

@@ -19,8 +19,8 @@ from scalarviz.engine.cpu.vector import capability
 
 VECTORS = capability.vector_bytes()
 DTYPES = ("float32", "float64")
-FORMS = ["", "_plain", *(["_several", "_few"] if VECTORS else [])]
-"""Tiles of registers, plain ones, layers of few samples, and those of a batch that fits one vector."""
+FORMS = ["", "_several", "_few"]
+"""Tiles of registers, layers of few samples, and those of a batch that fits one vector."""
 dtypes = pytest.mark.parametrize("dtype", DTYPES)
 
 
@@ -94,8 +94,7 @@ def outer(form, dtype, n_up, n_from, lanes, bias=False):
     if form == "_few":
         bench.call("outer_few", [0, n_up, n_up, n_from, *rest])
     else:
-        ones = [n_up + n_from + 1] if bias and form != "_several" else []  # the row of ones
-        bench.call("outer" + form, [0, n_up, n_up, n_from + len(ones), *rest], [*upstream, *source, *ones])
+        bench.call("outer" + form, [0, n_up, n_up, n_from, *rest], [*upstream, *source])
     assert close(bench.grad, expected, dtype)
 
 
@@ -127,7 +126,7 @@ OF_FEW = [("_several", *sizes) for sizes in ((9, 256, 8), (9, 259, 3), (6, 600, 
 
 
 @dtypes
-@pytest.mark.parametrize(("form", "n_to", "n_from", "lanes"), [*SUMS, *(OF_FEW if VECTORS else [])])
+@pytest.mark.parametrize(("form", "n_to", "n_from", "lanes"), [*SUMS, *OF_FEW])
 def test_sums_of_many_rows_go_through_in_panels(form, n_to, n_from, lanes, dtype):
     """Backward, the weights of a panel are copied together first."""
     for back, bias, adding in ((False, True, False), (True, False, False), (True, False, True)):
@@ -139,7 +138,7 @@ OF_FEW = [("_several", *sizes) for sizes in ((5, 256, 16), (5, 700, 9), (4, 257,
 
 
 @dtypes
-@pytest.mark.parametrize(("form", "n_up", "n_from", "lanes"), [*PANELS, *(OF_FEW if VECTORS else [])])
+@pytest.mark.parametrize(("form", "n_up", "n_from", "lanes"), [*PANELS, *OF_FEW])
 def test_gradients_of_weights_in_panels_of_columns(form, n_up, n_from, lanes, dtype):
     """Rows so long that a few fill the cache: 1, 2, 4 or more tiles of columns go through together."""
     outer(form, dtype, n_up, n_from, lanes, True)
@@ -164,12 +163,12 @@ def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
 # ---- other processors
 
 
-def test_a_processor_without_vectors_gets_the_plain_tiles(monkeypatch):
+def test_a_processor_of_another_kind_gets_vectors_of_128_bits(monkeypatch):
     monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse2")
     capability._found.cache_clear()
     try:
-        assert capability.vector_bytes() == 0
-        assert "plain" in capability.describe()
+        assert (capability.vector_bytes(), capability.wide_vectors()) == (16, 2)
+        assert "128 bits" in capability.describe()
         monkeypatch.setenv("NUMBA_CPU_FEATURES", "+avx2,+fma")
         capability._found.cache_clear()
         assert (capability.vector_bytes(), capability.wide_vectors()) == (32, 2)
@@ -178,17 +177,22 @@ def test_a_processor_without_vectors_gets_the_plain_tiles(monkeypatch):
         capability._found.cache_clear()
 
 
-HASWELL = "avx avx2 fma bmi bmi2 cx16 f16c lzcnt movbe popcnt sse sse2 sse3 ssse3 sse4.1 sse4.2"
+NEHALEM = "cx16 popcnt sse sse2 sse3 ssse3 sse4.1 sse4.2"
+OTHERS = {"haswell": (f"avx avx2 fma bmi bmi2 f16c lzcnt movbe {NEHALEM}", 32), "nehalem": (NEHALEM, 16)}
+HERE = binding.get_host_cpu_features()
 
 
 @pytest.mark.ci
-@pytest.mark.skipif(not all(binding.get_host_cpu_features().get(name) for name in ("avx2", "fma")), reason="no AVX2")
-def test_kernels_of_256_bits_pass_the_tests_of_all():
-    """The kernels for processors with AVX2 alone, whatever this one has: their own tests, once more."""
-    features = ",".join(f"+{name}" for name in HASWELL.split())
-    environment = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
+@pytest.mark.parametrize("name", OTHERS)
+def test_kernels_of_shorter_vectors_pass_the_tests_of_all(name):
+    """The kernels for processors with AVX2 alone, and for those without: their own tests, once more."""
+    features, width = OTHERS[name]
+    if not all(HERE.get(feature) for feature in features.split()):
+        pytest.skip(f"this processor cannot do what {name} can")
+    given = ",".join(f"+{feature}" for feature in features.split())
+    environment = {**os.environ, "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": given}
     environment.pop("SCALARVIZ_TEST_SECONDS", None)  # here they compile
-    code = "from scalarviz.engine.cpu.vector import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
+    code = f"from scalarviz.engine.cpu.vector.capability import vector_bytes; assert vector_bytes() == {width}"
     options = ["-qx", "-n0", "-p", "no:cacheprovider", "-k", "sums or panels"]
     tests = ["-m", "pytest", __file__, *options]
     for command in (["-c", code], tests):

@@ -179,7 +179,7 @@ def row_addresses(name: str, dtype: str) -> dict[str, int]:
 
 
 def kernel_address(name: str, dtype: str) -> int:
-    """Return the address of another kernel: one of ``wire.KERNELS``, or such a name plus ``_plain``."""
+    """Return the address of another kernel, one of ``wire.KERNELS``."""
     unit = units.core_unit(name, dtype)
     return _addresses(unit, lambda cached: _compile_kernel(name, dtype, unit, cached))[name]
 

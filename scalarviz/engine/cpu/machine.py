@@ -23,7 +23,7 @@ from .encode.program import Encoded, encode
 from .encode.writer import LaneLayout
 from .source import kernel_names, name_of
 from .units import noted
-from .vector.capability import VECTOR_KERNELS, vector_bytes
+from .vector.capability import vector_bytes
 from .wire import CALL, ENTRIES, FEED, LINE, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL
 
 
@@ -144,28 +144,24 @@ class Loaded:
 
     Without a program it is never run. `block` lanes run together. `seeds` are the rows whose gradients are given
     (none for forward only). If the samples of a batch depend on each other, each of the `blocks` has its own rows, and
-    the machine of another thread shares the rows of `other`. `plain` avoids vector kernels, for tests.
+    the machine of another thread shares the rows of `other`.
     """
 
     def __init__(
-        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), plain: bool = False,
-        blocks: int = 1, other: Loaded | None = None,
+        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), blocks: int = 1,
+        other: Loaded | None = None,
     ) -> None:  # fmt: skip
         if program is None:
             program = _NOTHING
-        dtype, vector_size = np.dtype(dtype), 0 if plain else vector_bytes()
-        kernel = Addresses(
-            lambda name: kernel_at(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
-        )
+        dtype = np.dtype(dtype)
+        kernel, vector = Addresses(partial(kernel_at, dtype=dtype.name)), vector_bytes() // dtype.itemsize
         # one sample: its rows lie side by side, which makes vectors
-        compact = block == 1 and not plain and can_be_compact(program)
-        vector = (vector_size or LINE) // dtype.itemsize
+        compact = block == 1 and can_be_compact(program)
         how = LaneLayout(
             lanes=vector if compact else 0,
-            few=block <= vector and not compact and vector_size > 0,
-            samples=block if 1 < block <= SEVERAL and vector_size > 0 else 0,
-            hands_over=vector_size > 0,
-            narrow=program.couples and block >= NARROW_FROM and not plain,
+            few=block <= vector and not compact,
+            samples=block if 1 < block <= SEVERAL else 0,
+            narrow=program.couples and block >= NARROW_FROM,
         )
         encoded = _encoded(program, Addresses(partial(rows_at, dtype=dtype.name)), kernel, seeds, dtype, how)
         coupled = blocks if encoded.places else 0
@@ -175,7 +171,7 @@ class Loaded:
         self.tile = np.zeros(16, dtype)
         self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if len(encoded.sole_spans) else 0, dtype)
         height = program.n_rows
-        whole = kernel(fused) if (fused := name_of(program)) and not plain else 0
+        whole = kernel(fused) if (fused := name_of(program)) else 0
         # in the order of the names in `layout`
         space = [
             self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0, int(compact),

@@ -6,7 +6,7 @@ the values of the program's rows, then their adjoints, then the padding. The fir
 ``ROWS``: a row kernel. Address, rows a b c y g d, how many neighbouring rows, fresh.
 
 ``KERNEL``: another kernel. Address, then its own fields, described at its function in
-``compiled/sums``. A *list* there is an offset into the program's pool of int64 (row numbers, indices
+``compiled``. A *list* there is an offset into the program's pool of int64 (row numbers, indices
 into theta, flags).
 
 Both are called with the same C signature: six addresses and two numbers.

@@ -223,16 +223,6 @@ def load_rows(
         )  # fmt: skip
 
 
-def load_plain(
-    line: Words, space: Words, ids: Words, like: Row, source: Source, unused: Row, lanes: int, start: int
-) -> None:
-    """The rows of a line of the feed, for `lanes` samples: those from `start` on, or those of ``ids[start:]``.
-
-    `ids` is null where samples are taken in order. `source` points to the first number, in the data's dtype.
-    """
-    load_rows(line, space, ids, like, source, 0, lanes, start)
-
-
 def load(line: Words, space: Words, ids: Words, like: Row, source: Source, unused: Row, lanes: int, start: int) -> None:
     """The same on vector tiles, where a sample has enough numbers side by side."""
     vector, count, chosen = lanes_of(like), line[2], int(address_of(ids) != 0)

@@ -8,13 +8,12 @@ from typing import Any
 
 import numba
 
-from ..vector import capability
 from . import body, conv, layers, one, order, several, steps, sums
 from .intrinsics import NoAlias
 
 _POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
 
-_MODULES = (steps, sums, conv, one, several, order, body)
+_MODULES = (steps, sums, layers, conv, one, several, order, body)
 
 
 def rows(module: ModuleType, names: Iterable[str], dtype: str, cached: bool) -> dict[str, Any]:
@@ -30,29 +29,20 @@ def update(module: ModuleType, name: str, dtype: str, cached: bool) -> dict[str,
 
 
 def kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
-    """Another kernel of ``wire.KERNELS``, or one with ``_plain`` behind its name.
-
-    ``load_uint8`` is ``load`` for data of that dtype.
-    """
+    """Another kernel of ``wire.KERNELS``; ``load_uint8`` is ``load`` for data of that dtype."""
     if name.startswith("load"):
         return {name: _load(name, dtype, cached)}
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
-    vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
-    plain = name.removesuffix("_plain")
-    modules = (layers,) if vectors else _MODULES
-    source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
+    source = next(getattr(module, name) for module in _MODULES if hasattr(module, name))
     exact = {"fastmath": False} if source.__module__ == steps.__name__ else {}  # the bits of the other engines
     return {name: _decorator([words, words, words, real, real, real], cached, **exact)(source)}
 
 
 def _load(name: str, dtype: str, cached: bool) -> Any:
     """A kernel of ``compiled/body``, for data of the dtype in its name or of the run's."""
-    kind, plain = name.removesuffix("_plain"), name.endswith("_plain")
-    source = numba.types.CPointer(getattr(numba, kind.removeprefix("load_") if "_" in kind else dtype))
+    source = numba.types.CPointer(getattr(numba, name.removeprefix("load_") if "_" in name else dtype))
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
-    vectors = not plain and capability.vector_bytes() > 0
-    written = body.load if vectors else body.load_plain
-    return _decorator([words, words, words, real, source, real], cached)(written)
+    return _decorator([words, words, words, real, source, real], cached)(body.load)
 
 
 def _decorator(pointers: list[Any], cached: bool, **options: Any) -> Any:

@@ -1,9 +1,4 @@
-"""Kernels of convolutions (layers that share their weights) and of maxima of rows, in plain loops.
-
-A convolution needs more numbers than a line of the table holds, so its field is one list in the pool (see
-``encode/pictures``). Nothing is known here of pictures: an output row is a sum over *entries*, and an entry is a first
-row and a first weight, from which a run of rows and weights at fixed distances begins (the channels).
-"""
+"""Kernels of maxima of rows, in plain loops, and of the windows of one sample's pictures."""
 
 from __future__ import annotations
 
@@ -11,39 +6,7 @@ from ..vector.conv import window_adjoints, window_maxima
 from ..vector.emitter import lanes_of
 from ..wire import SPARE
 from .intrinsics import NoAlias, callee, one_of, select, zero_of
-from .tiles import Row, Words, add_scaled, dot_lanes, fill, larger, row_of, six_of, sum_lanes
-
-
-def conv(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
-    """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
-    outputs, to_step, weight_step, weight, bias, adding = six_of(pool, code[2])
-    run, row_step, run_step, places, to, starts = six_of(pool, code[2] + 6)
-    entries = pool[code[2] + 12]
-    for p in range(places):
-        for i in range(outputs):
-            y = row_of(space, pool[to + p] + i * to_step, theta)
-            if not adding:
-                b = theta[bias + i] if bias >= 0 else zero_of(theta)
-                fill(y, b, n)
-            for e in range(pool[starts + p], pool[starts + p + 1]):
-                row, w = pool[entries + 2 * e], weight + pool[entries + 2 * e + 1] + i * weight_step
-                for k in range(run):
-                    add_scaled(y, theta[w + k * run_step], row_of(space, row + k * row_step, theta), n)
-
-
-def conv_outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
-    """``grad[weight + i*columns + j] += sum over places p and lanes of row[up + i*places + p] * row[table[p, j]]``."""
-    # Fields: up, outputs, places, list `table`, columns, weight, bias (or -1), a list with the row of ones.
-    up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
-    zero = zero_of(theta)
-    for i in range(outputs):
-        for p in range(places):
-            g = row_of(space, up + i * places + p, theta)
-            for j in range(columns):
-                x = row_of(space, pool[table + p * columns + j], theta)
-                grad[weight + i * columns + j] += dot_lanes(g, x, zero, n)
-            if bias >= 0:
-                grad[bias + i] += sum_lanes(g, zero, n)
+from .tiles import Row, Words, fill, larger, row_of
 
 
 @callee(pipeline_class=NoAlias)

@@ -1,6 +1,10 @@
-"""Kernels of layers on register tiles, where the processor has vectors for them.
+"""Kernels of layers, and of convolutions (layers that share their weights), on register tiles.
 
-The functions have the arguments and fields of those of the same name in :mod:`scalarviz.engine.cpu.compiled.sums`.
+Their arguments are those of the kernels in :mod:`scalarviz.engine.cpu.compiled.sums`.
+
+A convolution needs more numbers than a line of the table holds, so its field is one list in the pool (see
+``encode/pictures``). Nothing is known here of pictures: an output row is a sum over *entries*, and an entry is a first
+row and a first weight, from which a run of rows and weights at fixed distances begins (the channels).
 
 Where an instruction alone reads its weights, their gradients are handed over many rows at a time. They wait
 in ``space[ROOM]`` as a stretch of rows of weights that lie one behind the other in memory, so that whoever
@@ -150,6 +154,8 @@ def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, gr
     Lanes go through in panels of `DEPTH` operands, which stay in the first-level cache. Weights of one result
     that lie apart (backward) are copied together first: they would share few sets of the cache.
     """
+    # Fields: list `to`, its length, list `from`, its length, weight, to_step, from_step, bias (or -1), 1 to
+    # add.
     to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
     vector, room = lanes_of(theta), stack_room(theta, PACKED_ROOM)
@@ -183,6 +189,8 @@ def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad
     Columns go through in panels that stay in the first-level cache. The first tile of a row does its bias too. Where
     the gradients are whole then, they are computed in `ROOM`, some rows at a time, and handed over.
     """
+    # Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias (or -1), 1 if the
+    # instruction alone reads its weights.
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns, bias = code[6], code[7], code[8]
     whole = code[9] != 0 and space[TAKER] != ADDED
@@ -241,6 +249,7 @@ def conv_outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row,
 
     Sums stay in registers over all places. The biases are a column of their own, over the row of ones.
     """
+    # Fields: up, outputs, places, list `table`, columns, weight, bias (or -1), a list with the row of ones.
     up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
     ones = code[9]
     for i in range(0, outputs, TILE_ROWS):

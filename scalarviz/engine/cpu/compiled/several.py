@@ -5,7 +5,7 @@ sample are first put side by side, a panel of `PANEL` operands at a time; a weig
 one pass. Rows are written four numbers at a time: a loop over those that are missing costs more than they do.
 
 The `_few` kernels are tiles of up to 4 x 4 weights over neighbouring rows, for a batch that fits one vector.
-Fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
+Fields are those of :mod:`scalarviz.engine.cpu.compiled.layers`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ All have the C signature of row kernels. Their arguments: `code`, the instructio
 workspace; `pool` and `numbers` of the program; `theta`, the parameters; `grad`, what their gradients are added to; `n`,
 the lanes at work; one that is not used. They carry no decorator: the loader compiles each when it is first wanted.
 
-A tile that sticks out over the edge of a layer reads the row of zeros (with weight 0) and writes to spare
-rows, so there is one loop for all sizes.
+Four operands of a weighted sum go through together. The row of zeros (with weight 0) stands for those that are missing,
+so there is one loop for all sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wire import SPARE, STRIDE, TILE
+from ..wire import STRIDE, TILE
 from .intrinsics import NoAlias, callee, row_at, size_of, zero_of
 from .tiles import (
     Row,
@@ -22,60 +22,17 @@ from .tiles import (
     add_four,
     add_product,
     add_scaled,
-    add_tile,
     dot_lanes,
     fill,
     four_rows,
-    load_tile,
-    multiply_tile,
     row_of,
     set_four,
     set_product,
     set_scaled,
     set_sum,
-    set_tile,
     six_of,
     sum_lanes,
 )
-
-
-def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
-    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``."""
-    # Fields: list `to`, its length, list `from`, its length, weight, to_step, from_step, bias (or -1), 1 to
-    # add.
-    to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
-    to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
-    tile, spare = row_at(space[TILE], theta), space[SPARE]
-    for i in range(0, n_to, 4):
-        rows = n_to - i
-        y = four_rows(space, pool, to + i, rows, spare + 2, 1, theta)
-        load_tile(tile, theta, bias + i, 1, 0, rows if bias >= 0 else 0, 1)
-        b = (tile[0], tile[4], tile[8], tile[12])
-        for j in range(0, n_from, 4):
-            x = four_rows(space, pool, source + j, n_from - j, spare, 0, theta)
-            load_tile(tile, theta, weight + i * to_step + j * from_step, to_step, from_step, rows, n_from - j)
-            if j == 0 and not adding:
-                set_tile(y, x, tile, b, n)
-            else:
-                add_tile(y, x, tile, n)
-
-
-def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
-    """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``."""
-    # Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number
-    # `columns`, if there is one, is the row of ones: its weights are the biases.
-    upstream, n_up, source, n_from, weight, columns = six_of(code, 2)
-    bias = code[8]
-    tile, spare, zero = row_at(space[TILE], theta), space[SPARE], zero_of(theta)
-    for i in range(0, n_up, 4):
-        g = four_rows(space, pool, upstream + i, n_up - i, spare, 0, theta)
-        for j in range(0, n_from, 4):
-            x = four_rows(space, pool, source + j, n_from - j, spare, 0, theta)
-            multiply_tile(tile, g, x, zero, n)
-            for r in range(min(n_up - i, 4)):
-                for c in range(min(n_from - j, 4)):
-                    to = weight + (i + r) * columns + j + c if j + c < columns else bias + i + r
-                    grad[to] += tile[4 * r + c]
 
 
 def weighted(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
@@ -95,7 +52,7 @@ def weighted(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, g
                 w[k] = 0
                 if j + k < count:
                     w[k] = theta[pool[weights + j + k]] if weights >= 0 else numbers[first + j + k]
-            x = four_rows(space, pool, source + j, count - j, space[SPARE], 0, theta)
+            x = four_rows(space, pool, source + j, count - j, theta)
             if count == 1 and b == 0:  # four products at a time may lose the sign of -0.0
                 set_sum(y, b, w[0], x[0], n)
             elif j == 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..wire import BASE, STRIDE
+from ..wire import BASE, SPARE, STRIDE
 from .intrinsics import NoAlias, address_of, callee, row_at, select, size_of
 
 Row = Any  # a pointer to float32 or float64
@@ -44,43 +44,13 @@ def larger(a: Any, b: Any) -> Any:
 
 
 @callee(forceinline=True)
-def four_rows(space: Words, rows: Words, first: int, left: int, padding: int, step: int, like: Row) -> Four:
-    """The rows ``rows[first : first + 4]``; those behind the `left` that exist are ``padding, padding + step ...``."""
-    b = rows[first + 1] if left > 1 else padding
-    c = rows[first + 2] if left > 2 else padding + step
-    d = rows[first + 3] if left > 3 else padding + step + step
+def four_rows(space: Words, rows: Words, first: int, left: int, like: Row) -> Four:
+    """The rows ``rows[first : first + 4]``; the row of zeros stands for those behind the `left` that exist."""
+    b = rows[first + 1] if left > 1 else space[SPARE]
+    c = rows[first + 2] if left > 2 else space[SPARE]
+    d = rows[first + 3] if left > 3 else space[SPARE]
     a = row_of(space, rows[first], like)
     return a, row_of(space, b, like), row_of(space, c, like), row_of(space, d, like)
-
-
-@callee()
-def load_tile(tile: Row, numbers: Row, first: int, row_step: int, column_step: int, rows: int, columns: int) -> None:
-    """``tile[4*i + j] = numbers[first + i*row_step + j*column_step]`` where i < rows and j < columns, else 0."""
-    if rows >= 4 and columns >= 4:
-        for i in range(4):
-            for j in range(4):
-                tile[4 * i + j] = numbers[first + i * row_step + j * column_step]
-        return
-    for i in range(4):
-        for j in range(4):
-            inside = i < rows and j < columns
-            tile[4 * i + j] = numbers[first + i * row_step + j * column_step] if inside else 0
-
-
-@callee(pipeline_class=NoAlias, fastmath=SUMS)
-def set_tile(y: Four, x: Four, w: Row, b: tuple[Any, Any, Any, Any], n: int) -> None:
-    """``y[i] = b[i] + sum_j w[4*i + j] * x[j]``."""
-    y0, y1, y2, y3 = y
-    x0, x1, x2, x3 = x
-    b0, b1, b2, b3 = b
-    w00, w01, w02, w03, w10, w11, w12, w13 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
-    w20, w21, w22, w23, w30, w31, w32, w33 = w[8], w[9], w[10], w[11], w[12], w[13], w[14], w[15]
-    for k in range(n):
-        p, q, r, s = x0[k], x1[k], x2[k], x3[k]
-        y0[k] = b0 + w00 * p + w01 * q + w02 * r + w03 * s
-        y1[k] = b1 + w10 * p + w11 * q + w12 * r + w13 * s
-        y2[k] = b2 + w20 * p + w21 * q + w22 * r + w23 * s
-        y3[k] = b3 + w30 * p + w31 * q + w32 * r + w33 * s
 
 
 @callee(pipeline_class=NoAlias, fastmath=SUMS)

@@ -186,7 +186,7 @@ def encode(
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if how.lanes else written)
-    w = Writer(program, rows, kernel, how, adjoint, written, SoleReaders(program, how.hands_over))
+    w = Writer(program, rows, kernel, how, adjoint, written, SoleReaders(program))
     narrowed = Narrow(program, how.narrow)
     forward = _table(narrowed.forward(w, k, KINDS[i.kind][0](w, i)) for k, i in enumerate(program.instructions))
     backward = _table(_backward(w, narrowed, k) for k in range(len(program.instructions) - 1, -1, -1) if written)

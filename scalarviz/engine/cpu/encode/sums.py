@@ -119,8 +119,7 @@ def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None 
     rows, n, biased = m.rows.tolist(), len(m.rows), m.bias >= 0
     tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.layout.few else []
     if not tiles:
-        source, name = [*rows, w.ones] if biased else rows, gradients_kernel(w, n * len(upstream))
-        lists = [w.keep(upstream), len(upstream), w.keep(source), len(source)]
+        lists, name = [w.keep(upstream), len(upstream), w.keep(rows), n], gradients_kernel(w, n * len(upstream))
         alone = layer is not None and w.sole_readers.claim(layer)
         return [[*w.kernel(name), *lists, m.weight, n, m.bias, int(alone)]]
     lines = []

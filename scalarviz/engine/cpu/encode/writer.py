@@ -65,11 +65,11 @@ LEAST = 4096
 
 
 class SoleReaders:
-    """The layers that alone read their weights; none without kernels that hand gradients over (``compiled/taken``)."""
+    """The layers that alone read their weights: kernels hand their gradients over directly (``compiled/taken``)."""
 
-    def __init__(self, program: Program, kernels: bool) -> None:
+    def __init__(self, program: Program) -> None:
         self._spans: list[tuple[int, int]] = []
-        self._shared = np.zeros(program.n_theta if kernels and _any_wide(program) else 0, np.bool_)
+        self._shared = np.zeros(program.n_theta if _any_wide(program) else 0, np.bool_)
         if len(self._shared):
             self._mark(program)
 
@@ -140,7 +140,6 @@ class LaneLayout:
     lanes: int  # numbers of a vector if rows are single numbers (`can_be_compact` must allow it), else 0
     few: bool  # a row is never longer than one vector
     samples: int  # lanes of a row, if they are 2 to 16, else 0
-    hands_over: bool  # some kernels pass gradients on directly
     narrow: bool  # rows that are equal on all lanes are computed on one lane
 
 

@@ -1,24 +1,23 @@
-"""What this processor's vectors can do, and which kernels are used because of it. Loads llvmlite when asked."""
+"""What this processor's vectors can do. Loads llvmlite when asked."""
 
 from __future__ import annotations
 
 import os
 from functools import cache
 
-VECTOR_KERNELS = ("load", "combine", "outer", "conv", "conv_outer")
-"""Kernels of ``wire.KERNELS`` with a form in vector code; the plain one can be had as ``<name>_plain``."""
-
 _FEATURES = (("avx512f", 64, 32), ("avx2", 32, 16), ("neon", 16, 32))
 """Feature of the processor, bytes of a vector, vector registers. Fused multiply-add comes with each."""
+_ANY = "no AVX-512, AVX2 with FMA, or NEON", 16, 16
+"""For every other processor: LLVM writes vectors of 128 bits for it, and a multiplication before an addition."""
 
 
 @cache
-def _found() -> tuple[str, int, int] | None:
+def _found() -> tuple[str, int, int]:
     features = _features()
     for name, width, registers in _FEATURES:
         if name in features and (name != "avx2" or "fma" in features):
             return name, width, registers
-    return None
+    return _ANY
 
 
 def _features() -> set[str]:
@@ -38,23 +37,19 @@ def _features() -> set[str]:
 
 
 def vector_bytes() -> int:
-    """Bytes of a vector of this processor; 0 where the vector kernels do not apply."""
-    found = _found()
-    return found[1] if found else 0
+    """Bytes of a vector of this processor."""
+    return _found()[1]
 
 
 def wide_vectors() -> int:
     """Vectors side by side in a tile: as many as the registers hold."""
-    found = _found()
-    return 4 if found and found[2] == 32 else 2
+    return 4 if _found()[2] == 32 else 2
 
 
 def describe() -> str:
     """One line for ``scalarviz doctor``."""
-    found = _found()
-    if found is None:
-        return "plain tiles (no AVX-512, AVX2 with FMA, or NEON)"
-    return f"vector kernels of {8 * found[1]} bits ({found[0]})"
+    name, width, _ = _found()
+    return f"vector kernels of {8 * width} bits ({name})"
 
 
 COLUMNS = 6 if wide_vectors() == 4 else 3

@@ -23,7 +23,7 @@ from . import capability
 
 WORD, INDEX, BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
 TILE_ROWS = 4
-VECTOR_BYTES = capability.vector_bytes() or 64  # a processor without vectors of its own is never asked for a tile
+VECTOR_BYTES = capability.vector_bytes()
 WIDE = capability.wide_vectors()
 """Vectors of a tile side by side: with 16 operand registers a tile of 4 x 4 does not fit."""
 TALL, MIDDLE = 8, WIDE // 2
