@@ -410,8 +410,6 @@ class Results(StoredResults):
 
 _WAIT = 10.0
 """Seconds to wait for another process that is writing."""
-_LOG = 64 << 20
-"""Most bytes that the log keeps between two checkpoints."""
 
 
 class ResultsFile:
@@ -463,9 +461,6 @@ class ResultsFile:
             values = {"writer": file.signed(), "about": written(self.about)}
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
             self._database.execute("COMMIT")
-            self._database.execute("PRAGMA journal_mode = WAL").fetchone()
-            self._database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing
-            self._database.execute(f"PRAGMA journal_size_limit = {_LOG}")
             file.begin(self._database, self._file.path)
 
     def add(self, result: Result) -> None:

@@ -28,6 +28,8 @@ _HEAD = 32
 _NUMBERS = 1 << 32
 _LOGS = 1 << 20
 """Most logs of one recording."""
+_LOG = 64 << 20
+"""Most bytes that the write-ahead log keeps between two checkpoints."""
 _CLOSED = b"\1\1"
 """Bytes 18 and 19 of an SQLite file without a log, such as a closed recording."""
 
@@ -130,7 +132,10 @@ def _first(path: Path) -> int | None:
 
 
 def begin(database: sqlite3.Connection, path: Path) -> None:
-    """Store the number of its first log in a new recording, not in its log."""
+    """Let writes go to a log. Store the number of the first one in the file itself, not in its log."""
+    database.execute("PRAGMA journal_mode = WAL").fetchone()
+    database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing that was committed
+    database.execute(f"PRAGMA journal_size_limit = {_LOG}")
     database.execute("INSERT INTO meta VALUES ('log', '')")
     with suppress(OSError):  # a disk without logs
         number = _number(path.with_name(f"{path.name}-wal"))
@@ -145,8 +150,6 @@ LARGE = 16_384
 """Bytes of a frame above which pages are large."""
 _LONGEST = 255 - len("-journal")
 """Most bytes of a name."""
-_LOG = 64 << 20
-"""Most bytes that the write-ahead log keeps between two checkpoints."""
 
 
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
@@ -170,9 +173,6 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
             database.execute(f"PRAGMA user_version = {VERSION}")
             for statement in OBJECTS.values():
                 database.execute(statement)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing that was committed
-        database.execute(f"PRAGMA journal_size_limit = {_LOG}")
         begin(database, target)
     except sqlite3.Error as error:
         if database is not None:
