@@ -26,23 +26,9 @@ if TYPE_CHECKING:
     from ..view.page.recording import Recorded
 
 _SHARED = (
-    *(
-        "headless",
-        "out",
-        "at",
-        "duration",
-        "fps",
-        "paused",
-        "size",
-        "theme",
-        "presenter",
-        "cmap",
-        "html",
-        "html_data",
-        "open",
-        "json_line",
-    ),
-)
+    "headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "html", "html_data",
+    "open", "json_line",
+)  # fmt: skip
 """Flags that mean the same as for scenes."""
 
 
