@@ -310,10 +310,6 @@ class Network:
         self.forward, self.tape, self.stages = forward, forward.tape, forward.stages
         self._encoders: dict[np.dtype[Any], PlanRunner] = {}
 
-    def another(self) -> Network:
-        """Return a copy with programs of its own, for another thread."""
-        return Network(self.forward)
-
     @cached_property
     def formula(self) -> Tape | None:
         """The tape of a formula, whose nodes are the rows of the body; None for any other network."""
