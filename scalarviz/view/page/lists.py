@@ -7,7 +7,7 @@ those of the moment, so that one list serves many frames. Equal records are stor
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -206,12 +206,6 @@ class FrameLists:
     def _add(self, series: object, records: list[Record]) -> None:
         self._before[series], change = self._pool.spliced(self._before.get(series, []), records)
         self._found.append(change)
-
-    def adding(self, frames: Iterable[Frame]) -> Iterator[Frame]:
-        """Add frames while they pass."""
-        for frame in frames:
-            self.add_frame(frame)
-            yield frame
 
     def as_json(self) -> dict[str, Any]:
         """Return the lists as changes: by frame and shape those of each quantity, then the panels of each choice.
