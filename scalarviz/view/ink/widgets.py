@@ -434,9 +434,7 @@ def choice_lines(words: Sequence[str], width: float) -> list[Sequence[str]]:
     return lines
 
 
-def choices(
-    sketch: Sketch, box: Box, theme: Theme, words: Sequence[str], chosen: int = -1, over: int | str = -1
-) -> list[Box]:
+def choices(sketch: Sketch, box: Box, theme: Theme, words: Sequence[str], chosen: int, over: int | str) -> list[Box]:
     """Draw choices side by side, each as wide as its word and an equal part of the rest; return their boxes."""
     x, top, width, _ = box
     sketch.rect(*box, radius=5, fill=theme.panel, stroke=theme.border)

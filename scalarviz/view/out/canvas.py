@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from copy import copy
 from math import isnan
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...io import save_picture, write_bytes
-from ...io.atomic import as_path
+from ...io.atomic import StrPath, as_path
 from ...nn import Module
 from ...run.core.frame import Frame
 from ...run.run import Run
@@ -106,7 +105,7 @@ class Canvas:
         with at_step(self.bench.subject.source, step):
             return self.picture(words)
 
-    def write(self, path: str | os.PathLike[str], words: str, step: int | None = None) -> Path:
+    def write(self, path: StrPath, words: str, step: int | None = None) -> Path:
         """Write the picture of the present step or `step`, in the format of the suffix."""
         if as_path(path).suffix.lower() != SVG:
             save_picture(path, self.smooth_picture(words, step))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError, ScalarvizError, shown
 from ...io import replacing, write_bytes
-from ...io.atomic import as_path
+from ...io.atomic import StrPath, as_path
 from ..ink.boxes import LABEL
 from ..ink.painter import Painter
 from ..ink.sketch import Sketch
@@ -69,11 +69,7 @@ class Film:
     suffix: ClassVar[str] = ".mp4"
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        size: tuple[int, int],
-        fps: int = FPS,
-        put: Callable[[Path, Path], object] | None = None,
+        self, path: StrPath, size: tuple[int, int], fps: int = FPS, put: Callable[[Path, Path], object] | None = None
     ) -> None:
         check_video()
         self.path = Path(path)
@@ -212,7 +208,7 @@ class Gif(Film):
 
     suffix: ClassVar[str] = ".gif"
 
-    def __init__(self, path: str | os.PathLike[str], size: tuple[int, int], fps: int = FPS) -> None:
+    def __init__(self, path: StrPath, size: tuple[int, int], fps: int = FPS) -> None:
         check_fps(Path(path), fps)
         super().__init__(path, size, fps)
         self._even = size
@@ -276,7 +272,7 @@ def _ffmpeg(arguments: list[str], stdin: int = subprocess.DEVNULL) -> subprocess
 # ---- Pictures to disk, atomically: a reader sees the old file or the complete new one.
 
 
-def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
+def save_png(path: StrPath, picture: NDArray[np.uint8]) -> Path:
     """Write `picture`, uint8 (H, W, 3), as a PNG."""
     from PIL import Image
 
@@ -286,9 +282,7 @@ def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
     return Path(path)
 
 
-def save(
-    path: str | os.PathLike[str], picture: Callable[[], NDArray[np.uint8]], svg: Callable[[], str]
-) -> Path:  # fmt: skip
+def save(path: StrPath, picture: Callable[[], NDArray[np.uint8]], svg: Callable[[], str]) -> Path:
     """Write `svg()` if the name ends in ``.svg``, else `picture()` as a PNG."""
     if as_path(path).suffix.lower() != SVG:
         return save_png(path, picture())

@@ -384,13 +384,7 @@ class Moved:
 
 
 def draw_plots(
-    page: InspectorColumn,
-    moved: Moved,
-    along: Along | None,
-    height: float,
-    *,
-    opened: bool,
-    of: tuple[str, str] = ("", ""),
+    page: InspectorColumn, moved: Moved, along: Along | None, height: float, *, opened: bool, of: tuple[str, str]
 ) -> None:
     """Draw the past values; if the next step is `opened`, also the loss for other values."""
     wide = (page.width - 16.0) / 2 if opened else page.width
