@@ -548,21 +548,28 @@ class Sketch:
         self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels, linear))
 
     def discs(
-        self, centres: ArrayLike, diameter: float, colours: ArrayLike, *, rim: Ink = None, hollow: bool = False
+        self,
+        centres: ArrayLike,
+        diameter: float,
+        colours: ArrayLike,
+        *,
+        rim: Colour | None = None,
+        border: float = 1.0,
+        hollow: bool = False,
     ) -> None:
         """Add shaded discs (N, 2) with own colours (N, 3), in painting order; see :class:`PointsItem`.
 
-        With a `rim` they are flat and have an edge one pixel wide; `hollow` ones are rings between two such edges.
+        With a `rim` they are flat and have an edge `border` wide; `hollow` ones are rings between two such edges.
         """
         inks = np.array(colours, np.float32).reshape(-1, 3)
         if rim is None:
             self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, inks))
         elif len(inks):  # one after the other, each with its own parts
             places = np.array(centres, np.float32).reshape(-1, 1, 2)
-            wide = np.array([diameter, diameter - 2.0], np.float32)
+            wide = np.array([diameter, diameter - 2 * border], np.float32)
             sides = np.broadcast_to(wide[:, None], (len(places), 2, 2))
             fills = np.stack([np.broadcast_to(np.array(rgba(rim)[:3], np.float32), inks.shape), inks], axis=1)
-            rings = np.tile(np.array([3.5, 1.5], np.float32), len(places)) if hollow else None
+            rings = np.tile(np.array([3.5, 1.5], np.float32) * border, len(places)) if hollow else None
             boxes = np.concatenate([places - sides / 2, sides], axis=2).reshape(-1, 4)
             self.tops.append(Cells(boxes, fills.reshape(-1, 3), np.inf, rings))
 

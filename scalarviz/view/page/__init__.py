@@ -6,7 +6,8 @@ recordings contains.
 
 Parts of a page: `document`, everything that all frames share; `bar`, the window's time bar for a browser; `pack`,
 numbers over time as text; `pictures`, panels at some frames; `lists`, the window's display lists of all frames, also
-for live cells; `opened`, those of opened steps; `trains`, with which a browser goes on; `choices` and `layers`, what it
-can take instead of what was recorded; `trials`, with which it opens the steps that it computes. `scripts` joins the
-scripts and translates the window's shaders. The HTML report of a sweep is `walls.run_report`.
+for live cells; `opened`, those of opened steps; `trains`, with which a browser goes on, also with another optimiser or
+activation; `layers`, hidden layers that it can take instead of the recorded ones; `trials`, with which it opens the
+steps that it computes. `scripts` joins the scripts and translates the window's shaders. The HTML report of a sweep is
+`walls.run_report`.
 """
