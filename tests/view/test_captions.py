@@ -93,7 +93,7 @@ def check_random(seed: int, count: int) -> None:
         assert ("exactly" in said) == (a == b)
         assert ("too high" in said) == (a > b)
         assert ("too low" in said) == (a < b)
-        if gap := one(r"too (?:high|low) by #", said):
+        if gap := one(r"too (?:high|low) by (?:only )?#", said):
             assert is_rounded(gap[0], abs(a - b)), said
         rate = float(draw.choice([0.5, 0.1, 0.03, 0.01, 0.001]))
         moved = [b, b - rate * c, b + 0.1 * d][int(draw.integers(3))]
@@ -339,6 +339,13 @@ def test_a_template_can_be_filled_with_other_numbers():
     other = Caption(made.template, captions.gap_of(0.7, 0.1), made.names)
     assert other.text == "Output y is 0.70; its target is 0.10. It is too high by 0.60."
     assert Fraction(made.numbers["gap"].value) == Fraction(49, 100)
+
+
+@pytest.mark.parametrize("gap", [4.4e-16, 3e-10, 4e-7, 6e-7, 1e-3])
+def test_an_output_beside_its_target_is_said_in_digits_that_can_be_read(gap):
+    said = captions.missed("output y", 4.0 - gap, 4.0, farthest=False).text
+    assert not re.search(r"\d\.\d{8}", said), said
+    check_way(one(r"too (high|low) by (?:only )?#", said), (4.0 - gap) - 4.0, said)
 
 
 @pytest.mark.parametrize("norm", [lambda: nn.BatchNorm2d(2), lambda: nn.GroupNorm(1, 2)])

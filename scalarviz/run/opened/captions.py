@@ -28,6 +28,8 @@ LITTLE, CLEAR, STRONG, TIE = 0.01, 0.1, 0.5, 0.999
 """Shares of a layer's largest gradient, from which on one counts "a little", plainly, "strongly", "the most"."""
 LEAST = 10
 """Decimals of a weight that are too many to be read; a smaller move has an exponent."""
+NEAR = 5e-7
+"""Below this difference, an output and its target are alike in all decimals that can be read."""
 FLAT = 0.05
 """Below this slope, the curve of an activation counts as flat."""
 
@@ -162,7 +164,10 @@ def number(target: str, value: float, *, samples: str = "", remark: str = "") ->
 
 
 def gap_of(output: float, target: float) -> dict[str, Printed]:
-    """Return output, target and the size of their difference, which is true as printed."""
+    """Return output, target and the size of their difference, which is true as printed; below `NEAR` by itself."""
+    if abs(output - target) < NEAR:
+        found = {"y": (output, 3), "t": (target, 3), "gap": (abs(output - target), 2)}
+        return {name: significant(*one) for name, one in found.items()}
     for places in range(2, 14):
         y, t, gap = decimals(output, places), decimals(target, places), decimals(abs(output - target), places)
         if gap.value and abs(y.value - t.value) == gap.value:
@@ -177,6 +182,8 @@ def missed(output: str, value: float, target: float, *, farthest: bool) -> Capti
         return Caption("{out} is exactly its target: no loss.", {}, {"out": output})
     numbers, way = gap_of(value, target), "high" if value > target else "low"
     most = ", the farthest of all outputs" if farthest else ""
+    if abs(value - target) < NEAR:
+        return Caption(f"{{out}} is too {way} by only {{gap}}; its target is {{t}}.", numbers, {"out": output})
     return first_fitting(
         Caption(f"{{out}} is {{y}}; its target is {{t}}. It is too {way} by {{gap}}{most}.", numbers, {"out": output}),
         Caption(f"{{out}} is too {way} by {{gap}}.", numbers, {"out": output}),
