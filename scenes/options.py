@@ -229,7 +229,7 @@ class Flags(BaseModel):
     model_config = ConfigDict(extra="forbid")
     rare: ClassVar[frozenset[str]] = frozenset({
         "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "html_data", "json_line",
-        "open", "presenter", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
+        "open", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
     })  # fmt: skip
     """Fields whose flags only ``--help-all`` shows."""
     aside: ClassVar[frozenset[str]] = frozenset({

@@ -57,8 +57,9 @@ def test_help_shows_the_flags_of_a_newcomer_and_help_all_every_one(cli, monkeypa
     monkeypatch.setenv("COLUMNS", "120")
     few, every = (set(re.findall(r"│ (--[a-z0-9-]+) ", cli(name, flag).out)) for flag in ("--help", "--help-all"))
     assert few < every
-    assert len(few) <= 17
+    assert len(few) <= 18
     assert {"--theme", "--cmap"} <= every - few
+    assert "--presenter" in few
     assert f"{len(every) - len(few)} more flags: scalarviz {name} --help-all" in cli(name, "--help").out
     if name in SCENES:
         fields = importlib.import_module(f"scalarviz.scenes.{name}").Options.model_fields

@@ -8,12 +8,14 @@ import re
 import numpy as np
 import pytest
 
-from kit.benches import again, bench_of, pixels_of, said, texts
+from kit.benches import again, bench_of, box_of, pixels_of, said, texts, words
 from kit.commands import make_scene
 from kit.windows import live_hand
-from scalarviz.view.ink.boxes import ABOUT, STAGE
+from scalarviz.lessons.scenes import one_weight
+from scalarviz.view.ink.boxes import ABOUT, LEAST, STAGE
 from scalarviz.view.ink.sketch import Rect, meet
 from scalarviz.view.ink.theme import presenting
+from scalarviz.view.micro.step_view import BACKWARD, UPDATE
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.notes.scenery import colours_at, face_room
 from scalarviz.view.screen.side import MORE
@@ -137,7 +139,7 @@ def test_a_panel_above_the_cubes_leaves_them_room_and_inside_a_step_it_is_the_st
         told = walk.micro_step_at(len(walk))
         bench.step_drawing.show(told, animated=False)
         bench.update(told.frame)
-        assert all(drawer.box is not None and drawer.box[2] >= STAGE for drawer in above)
+        assert all(drawer.box is not None and (drawer.box[2] >= STAGE or not drawer.wide) for drawer in above)
 
 
 @pytest.mark.gl
@@ -167,6 +169,20 @@ def test_the_loss_over_a_weight_keeps_its_place_inside_a_step_and_no_cube_is_bel
             tops = hand.bench.project(hand.bench.layout.plates[0].corners)
             assert tops[:, 1].min() > drawer.box[1] + drawer.box[3]
         assert len(boxes) == 1
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (853, 480), (640, 360), (680, 510)])
+def test_the_loss_over_a_weight_shows_each_micro_step_at_any_height(size):
+    with live_hand(one_weight(), size=size) as hand:
+        hand.do("micro_next")
+        phase = 0
+        while phase < UPDATE:
+            hand.do("micro_next")
+            phase, found = hand.bench.step_drawing.micro_step.phase, words(hand.bench.side.drawn("loss over weights"))
+            unknown = any(line.startswith("slope unknown") for line in found)
+            assert (unknown, "w = \N{MINUS SIGN}1.00" in found) == (phase < BACKWARD, phase == UPDATE)
+        assert hand.bench.places.scene[3] >= 80
 
 
 def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touched():
@@ -288,6 +304,20 @@ def test_branches_leave_the_time_bar_wide_buttons_have_names_and_each_control_is
             hand.settled(1)
             there |= {spot.name for spot in bench.spots}
         assert wanted <= there
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("presenter", [False, True])
+@pytest.mark.parametrize("size", [(1024, 768), (1280, 720), (1920, 1080)])
+def test_the_panel_of_controls_lies_inside_the_window_with_all_its_words(size, presenter):
+    with live_hand(make_scene("rgb"), size=size, theme=presenting("dark", presenter)) as hand:
+        hand.do("toggle_controls")
+        panel, (width, height) = hand.view.controls.panel, hand.bench.places.size
+        x, y, wide, high = panel.box
+        assert min(x, y, width - x - wide, height - y - high) >= 0
+        assert wide >= LEAST
+        boxes = [box_of(text) for text in panel.sketch().texts]
+        assert all(x <= left < right <= x + wide for left, _, right, _ in boxes)
 
 
 @pytest.mark.parametrize(("name", "least"), [("texture", 470), ("digits", 370)])

@@ -414,7 +414,7 @@ LEAST = 280.0
 """Least width of the panel of controls; in a narrower one lists would be cut."""
 LEAST_TIME = 160.0
 """Least width of a time bar beside it; on a narrower one the texts of steps and losses overlap."""
-_WIDE, _EDGE = COLUMN + 24.0, 12.0
+_EDGE = 12.0
 _AIR = 8.0  # between the cubes and the panel
 
 
@@ -422,7 +422,8 @@ def over_column(places: Places) -> Box | None:
     """Return a box over the side column, or over words and panels of a standing picture; None without either."""
     (width, height), column, strip = places.size, column_of(places), places.strip
     if column is not None:
-        return column[0] - _EDGE, _EDGE, _WIDE, height - 2 * _EDGE
+        wide = column[2] + 2 * _EDGE
+        return (column[0] - _EDGE, _EDGE, wide, height - 2 * _EDGE) if wide >= LEAST else None
     if not places.panels or strip is None or strip[3] < BELOW:  # the box would cover cubes
         return None
     top, end = strip[1] + STRIP + _AIR, max(box[1] + box[3] for box in places.panels.values())
