@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ Floats = NDArray[np.float64]
 EXACT: Any = {"engine": "numpy", "dtype": "float64"}
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 XOR = np.array([[0.0], [1.0], [1.0], [0.0]])
+SLOW = SimpleNamespace(steps=80)
+"""Options of a scene with a few weights: so few steps that each of the first is seen."""
 SCENES: dict[str, Callable[..., Scene]] = {}
 """The function of each lesson, by the lesson's number."""
 
@@ -41,7 +44,8 @@ def one_weight(seed: int | None = None) -> Scene:
         net.weight.data = [[-3.0]]
     run = Run(net, MSELoss(), SGD(net.parameters(), lr=0.05), data=(x[None], y[None]), **EXACT)
     panels = LossOver((0,), ("w",), ((-4.0, 8.0),)), TrainingLoop((0,), ("w",))
-    return Scene("weight", run, x, y, ("x",), ("y",), panels, story=Story("Its product with 2 should become 4."))
+    story = Story("Its product with 2 should become 4.")
+    return Scene("weight", run, x, y, ("x",), ("y",), panels, story=story, options=SLOW)
 
 
 @of_lesson("01b")
@@ -52,7 +56,7 @@ def neuron(seed: int | None = None) -> Scene:
         net.load_state_dict({"0.weight": [[0.8, -0.4, 0.3]], "0.bias": [0.2]})
     run = Run(net, MSELoss(), SGD(net.parameters(), lr=1.0), data=(x[None], y[None]), **EXACT)
     story = Story("The output should become 0.1.")
-    return Scene("neuron", run, x, y, ("x0", "x1", "x2"), ("out",), (LossCurve(),), story=story)
+    return Scene("neuron", run, x, y, ("x0", "x1", "x2"), ("out",), (LossCurve(),), story=story, options=SLOW)
 
 
 def inverting(seed: int) -> Network:
@@ -117,7 +121,8 @@ def order_of_backward(seed: int = 0) -> Scene:
     model, x, y = Diamond(-1 + 2 * float(rng.uniform(seed, rng.Stream.WEIGHTS, 0, 1)[0])), np.ones(1), np.array([6.0])
     run = Run(model, MSELoss(), SGD(model.parameters(), lr=0.005), data=(x[None], y[None]), engine="numpy")
     panels = GraphPanel("c = b + b, b = a + a", graph_at, place="above"), LossCurve()
-    return Scene("diamond", run, x, y, ("one",), ("c",), panels, story=Story("Four times the weight should be 6."))
+    story = Story("Four times the weight should be 6.")
+    return Scene("diamond", run, x, y, ("one",), ("c",), panels, story=story, options=SLOW)
 
 
 @of_lesson("05")
@@ -126,7 +131,7 @@ def line(seed: int = 0) -> Scene:
     net, points, wanted = Linear(1, 1, seed=seed), np.array([[-1.0], [0.0], [1.0]]), np.array([[-1.0], [1.0], [3.0]])
     run = Run(net, MSELoss(), SGD(net.parameters(), lr=0.1), data=(points, wanted), engine="numpy")
     story = Story("A line should go through three points.")
-    return Scene("line", run, points[2], wanted[2], ("x",), ("y",), (LossCurve(),), story=story)
+    return Scene("line", run, points[2], wanted[2], ("x",), ("y",), (LossCurve(),), story=story, options=SLOW)
 
 
 @of_lesson("06")

@@ -9,6 +9,7 @@ import pytest
 
 import scalarviz as sv
 from kit.refusals import refusals
+from kit.windows import live_hand
 from scalarviz.errors import ScalarvizError
 from scalarviz.lessons import shelf
 
@@ -23,6 +24,17 @@ def test_lesson_01_does_the_steps_of_its_text():
     with run_of("01") as run:
         weights = [run.values[0], *(run.step(1) or run.values[0] for _ in range(7))]
     assert weights == pytest.approx([2 - 5 * 0.6**k for k in range(8)])
+
+
+@pytest.mark.parametrize("number", ["01", "01b", "04", "05"])
+def test_the_first_steps_of_a_few_weights_can_be_seen_one_by_one(number):
+    with live_hand(shelf.scene_of(number)) as hand:
+        hand.do("toggle_run")
+        hand.view.tick(0.25)
+        for _ in range(11):  # 3 s in all
+            hand.view.tick(0.25)
+            hand.view.worker.settle()
+        assert 1 <= hand.run.steps <= 12
 
 
 @pytest.mark.parametrize("number", NUMBERS)
