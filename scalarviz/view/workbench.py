@@ -321,8 +321,8 @@ class Workbench:
         above = [d for d in self.side.drawers.values() if d.panel.place == "above"]
         # below the legend is a sentence about the sample's output, or for a presenter the purpose
         speaks = hall or (self.captioned and has_target(self.subject))
-        asked, staged = self.side.shared.shows_all, bool(above)
-        cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * (opened and staged))
+        asked, staged = self.side.shared.shows_all, opened and any(drawer.wide for drawer in above)
+        cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * staged)
         lifts = any(drawer.least_across <= self._output[0] for drawer in above)
         upright = max(_STAGED * lifts, _SINGLE * least_width(self.subject))
         for at_end in (panels and not asked and not self.controls.open, False):
@@ -336,7 +336,7 @@ class Workbench:
                 break
         if self._narrow:
             self.places = narrowed(self.places)
-        below = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)
+        below = self.side.put_above(self.places.scene if shown else None, stage=staged or asked)
         if self.compared is not None:
             self.places = self.compared.place(self.places, shown)
         elif below is not None:

@@ -488,7 +488,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     name = "loss over weights"
     frame = 0.0, 40.0
-    height, most, within, first, above = 232.0, 360.0, 208.0, True, 236.0
+    height, most, within, first, above = 232.0, 360.0, 1.0, True, 236.0
     worth = ABOUT + 1  # if only one panel fits, this rather than the points
     needs = ("predict",)
 
