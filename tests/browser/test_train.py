@@ -653,6 +653,22 @@ def test_a_step_that_moves_no_weight_says_so(browse, tmp_path):
     assert said(page, "about") == "lr is 0: no weight moves"
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_each_loss_of_a_line_is_at_the_step_of_its_weights_and_leaves_no_hole(own, browse, tmp_path):
+    """With `own`, those of the steps are of other samples than that at the end."""
+    made = scene("xor") if own else one_weight()
+    page = opened(browse(reduced_motion="reduce"), written(made, tmp_path, steps=1), "#frame=99")
+    first = made.run.steps
+    for _ in range(3):
+        stepped(page)
+    made.run.step(3)
+    steps, losses = zip(*page.evaluate("scalarviz.bar.curveOf(scalarviz.run)"), strict=True)
+    assert list(steps) == list(range(first, first + 4 - own))
+    np.testing.assert_allclose(losses[:3], made.run.history.loss[-3:], rtol=1e-4)
+    if not own:
+        np.testing.assert_allclose(losses[-1], (2 * made.run.values[0] - 4) ** 2, rtol=1e-4)
+
+
 def test_the_bar_with_a_line_has_its_flag_and_labels_that_do_not_meet(browse, tmp_path):
     page = opened(browse(reduced_motion="reduce"), written(scene("rgb"), tmp_path, steps=30), "#frame=5")
     page.evaluate("scalarviz.training.change('lr', 20)")

@@ -61,6 +61,7 @@ def _bar(bar: TimeBar, frame: Frame, steps: Sequence[int], wide: int, high: int)
         "size": [wide, high], "scale": [scale.first, scale.last, scale.left, scale.right, KNEE * scale.log],
         "plot": short((top, top + room)), "flag": plan.flag_limits, "layers": [*layers.values()],
         "losses": None if up is None else [up.low, up.high, int(up.log)], "rail": [*short((plan.rail, plan.baseline))],
+        "ending": bar.loss == bar.loss,
         "spots": [[*short(spot.box), spot.value, "\n".join(["another branch", *bar.branch_words(int(spot.value))])]
                   for spot in bar.spots if spot.name == BRANCH],
     }  # fmt: skip

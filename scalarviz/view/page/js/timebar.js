@@ -106,7 +106,7 @@ export class TimeBar {
   /** The first and the last step, the least and the largest loss, with those that the page computed. */
   endsOf(bar) {
     const [first, last] = bar.scale, [low, high, log] = bar.losses ?? [0, 1, 0];
-    const own = this.lines.flatMap(({ trained }) => trained).filter(one => Number.isFinite(one) && (!log || one > 0));
+    const own = this.lines.flatMap(line => this.curveOf(line)).flatMap(([, one]) => (!log || one > 0 ? [one] : []));
     return [first, Math.max(last, ...this.lines.map(({ steps }) => steps.at(-1) ?? first)), Math.min(low, ...own), Math.max(high, ...own)];
   }
 
@@ -116,9 +116,15 @@ export class TimeBar {
     return last !== scale[1] || Boolean(losses && (low !== losses[0] || high !== losses[1]));
   }
 
+  /** Return the losses of a line, each at the step of its weights, one earlier; the last at its end, if the bar's own has one there. */
+  curveOf({ computed, loss, steps, trained }) {
+    const ends = computed && this.bar.ending ? [[steps.at(-1), loss.at(-1)]] : [];
+    return [...trained.map((lost, k) => [steps[steps.length - computed + k] - 1, lost]), ...ends].filter(([, lost]) => Number.isFinite(lost));
+  }
+
   /** Return the place of the last step of a line, on its curve if there is one. */
-  endOf({ computed, loss, steps, trained }) {
-    const lost = computed ? trained.at(-1) : loss.at(-1), { losses, rail, plot } = this.bar, foot = stretched(rail[0], plot[1], plot[1], this.more[1]);
+  endOf(line) {
+    const { computed, loss, steps } = line, lost = computed ? this.curveOf(line).at(-1)?.[1] : loss.at(-1), { losses, rail, plot } = this.bar, foot = stretched(rail[0], plot[1], plot[1], this.more[1]);
     return [this.placeOfStep(steps.at(-1)), losses && Number.isFinite(lost) ? this.placeOfLoss(lost) : foot];
   }
 
@@ -242,15 +248,15 @@ export class TimeBar {
   }
 
   // Draw rail and losses of what a line computed, between two places.
-  drawLine(ink, { computed, frames, steps, trained }, colour, width, from, to) {
-    const { bar: { rail: [rail], losses, plot, layers }, more: [, down], run } = this, first = Math.max(frames - computed - 1, 0);
+  drawLine(ink, line, colour, width, from, to) {
+    const { bar: { rail: [rail], losses, plot, layers }, more: [, down], run } = this, { computed, frames, steps } = line, first = Math.max(frames - computed - 1, 0);
     const along = steps.slice(first).map(step => this.placeOfStep(step)); // from the last recorded frame on, if there is any
-    const path = along.slice(-computed).flatMap((x, k) => (losses && Number.isFinite(trained[k]) ? [[x, this.placeOfLoss(trained[k])]] : []));
-    const foot = plot[1] + down, line = stretched(rail, plot[1], plot[1], down), own = run.steps === steps;
+    const path = losses ? this.curveOf(line).map(([step, lost]) => [this.placeOfStep(step), this.placeOfLoss(lost)]) : [];
+    const foot = plot[1] + down, railed = stretched(rail, plot[1], plot[1], down), own = run.steps === steps;
     const area = layers.find(([name]) => name === (from ? "after" : "before"))[2].at(-1).find(([kind]) => kind === "area")?.[3];
     ink.within(from, 0, to - from, this.size[1], () => {
       if (own && path.length && area) ink.shape([[path[0][0], foot], ...path, [path.at(-1)[0], foot]], inkOf(this.look, area));
-      if (own) ink.path([[along[0], line], [along.at(-1), line]], colour, 4);
+      if (own) ink.path([[along[0], railed], [along.at(-1), railed]], colour, 4);
       if (path.length > 1) ink.path(path, colour, width);
     });
   }
