@@ -282,12 +282,13 @@ def test_what_the_browser_does_help_files_the_clipboard_a_number_and_the_screen(
     assert not live.ask(lambda play: play.host.full_screen)
     live.press("p")
     live.rest()
-    for typed, end in (("0,25", "Enter"), ("0.75", "Escape")):
-        live.click("learning rate", "typed", times=2)
+    x, y, wide, high = live.spot("learning rate", "typed")
+    for typed, end in (("0,5", "Enter"), ("0,125", "Enter"), ("0,25", "Enter"), ("0.75", "Escape")):
+        page.mouse.dblclick(*live.at(x + wide - 8, y + high / 2))
         page.keyboard.type(typed)  # at once: no key gets lost
         page.keyboard.press(end)
         live.rest()
-        assert run.lr == 0.25
+        assert run.lr == (0.25 if end == "Escape" else float(typed.replace(",", ".")))
     x, y, wide, high = live.spot("learning rate")
     page.mouse.move(*live.at(x + wide / 2, y + high / 2))
     for _ in range(8):  # to the end of the rows

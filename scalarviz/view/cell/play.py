@@ -292,7 +292,8 @@ class Play:
         elif kind in ("pointer_down", "pointer_move", "pointer_up", "wheel"):
             at = _number(event.get("x"), -1e5, 1e5) * ratio, _number(event.get("y"), -1e5, 1e5) * ratio
             if kind == "pointer_down":
-                viewer.press(at, self.button(event.get("button")), shift=shift, ctrl=ctrl)
+                when = _number(event["time"], 0.0, 1e12) / 1000 if "time" in event else None
+                viewer.press(at, self.button(event.get("button")), shift=shift, ctrl=ctrl, when=when)
             elif kind == "pointer_move":
                 viewer.move(at)
             elif kind == "pointer_up":

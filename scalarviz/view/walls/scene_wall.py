@@ -541,10 +541,12 @@ class Tour(LiveView):
         """Return a point in the scene's own pixels."""
         return at[0], at[1] - self._bar
 
-    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+    def press(
+        self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False, when: float | None = None
+    ) -> None:
         """Pass a button press over the scene on to it."""
         if at[1] >= self._bar:
-            super().press(self._below(at), button, shift=shift, ctrl=ctrl)
+            super().press(self._below(at), button, shift=shift, ctrl=ctrl, when=when)
 
     def move(self, at: Point) -> None:
         """Handle a pointer move."""

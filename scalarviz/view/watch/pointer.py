@@ -68,6 +68,7 @@ class Pointer:
         self._viewer = viewer
         self._press: Press | None = None
         self._clicked: tuple[object, float] | None = None  # the last clicked thing, and the time
+        self._pressed = 0.0  # the time of the last press
         self.grip: Grip | None = None
 
     @property
@@ -82,8 +83,14 @@ class Pointer:
 
     # ---- the pointer
 
-    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """Handle a button press; while the time bar or the controls are held, other buttons do nothing."""
+    def press(
+        self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False, when: float | None = None
+    ) -> None:
+        """Handle a button press; while the time bar or the controls are held, other buttons do nothing.
+
+        `when` is its time in seconds, from a source that waits for no picture; default: the viewer's clock.
+        """
+        self._pressed = self._viewer.clock if when is None else when
         if self._press is None or self._press.on not in ("time bar", "controls"):
             self.let_go()
             self._press = self._find_area(Press(at, button, shift, ctrl))
@@ -214,8 +221,8 @@ class Pointer:
 
     def is_double_click(self, what: object) -> bool:
         """Return whether the same thing was clicked a moment ago; a third click counts as a first one."""
-        before, now = self._clicked, self._viewer.clock
-        again = before is not None and before[0] == what and now - before[1] <= DOUBLE
+        before, now = self._clicked, self._pressed
+        again = before is not None and before[0] == what and 0 <= now - before[1] <= DOUBLE
         self._clicked = None if again else (what, now)
         return again
 

@@ -461,11 +461,13 @@ class Viewer(Guest):
 
     # ---- pointer, in device pixels
 
-    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """Handle a button press, in device pixels."""
+    def press(
+        self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False, when: float | None = None
+    ) -> None:
+        """Handle a button press, in device pixels, at a time in seconds; default: now."""
         self.touches += 1
         with self.saying():
-            self.pointer.press(at, button, shift=shift, ctrl=ctrl)
+            self.pointer.press(at, button, shift=shift, ctrl=ctrl, when=when)
 
     def move(self, at: Point) -> None:
         """Handle a pointer move."""

@@ -195,6 +195,21 @@ def test_every_action_is_done_or_its_reason_is_said_also_in_the_docs(cell, watch
         page.shown.act("no_such")
 
 
+@pytest.mark.parametrize("apart", [150.0, 900.0])
+def test_two_quick_clicks_on_a_number_type_it_however_slow_the_pictures_are(cell, watch, scene, apart):
+    page = watch(cell(scene))
+    page.key("p")
+    page.wait(lambda p: p.frames and "learning rate" in p.spots)
+    x, y, wide, high = page.ask(
+        lambda play: next(spot.box for spot in play.viewer.bench.spots if spot.click == ("learning rate", "typed"))
+    )
+    for k in range(2):
+        for kind in ("pointer_down", "pointer_up"):
+            page.say(kind="event", type=kind, x=x + wide / 2, y=y + high / 2, time=5000.0 + k * apart)
+        page.ask(lambda play: play.viewer.tick(0.25) or play.viewer.tick(0.25))  # of two slow pictures
+    assert page.ask(lambda play: play.viewer.prompt is not None) == (apart < 400)
+
+
 def test_keys_that_come_right_after_a_number_is_pressed_are_typed(cell, watch, scene):
     """A button over the number, for those without a pointer, is pressed once."""
     page = watch(cell(scene))

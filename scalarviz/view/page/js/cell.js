@@ -124,7 +124,7 @@ export class LiveCell {
       // the pointer is gone, or a test invented it
     }
     if (this.waiting) this.flush(); // send the last position first
-    this.event("pointer_down", { ...this.at(event), button: event.button }, event);
+    this.event("pointer_down", { ...this.at(event), button: event.button, time: event.timeStamp }, event); // Python is slower than two clicks
   }
 
   /** Send the newest position, at a limited rate. */
