@@ -130,7 +130,7 @@ class StepDrawing:
         others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # show it too
         if self._bench.theme.presenter:  # the deltas stand beside the cubes
             own = SWITCH if others else beside_cubes.height_of(step, self._bench.subject, explained=False)
-            return [WantedPanel(INSIDE, own, worth=0 if others else ABOUT + 1, first=True)]
+            return [WantedPanel(INSIDE, own, worth=ABOUT + (not others), first=True)]
         return [WantedPanel(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
