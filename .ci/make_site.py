@@ -25,7 +25,7 @@ import nbformat
 import segno
 from PIL import Image
 from site_questions import exercise_of, needs_code, question_of
-from site_slides import slides_of
+from site_slides import HIDDEN, slides_of
 from sphinx.cmd.build import main as sphinx
 
 import scalarviz as sv
@@ -80,8 +80,6 @@ NEEDS_CODE = (
     '<p>This exercise needs code: <a href="../lessons/{name}" download>download the notebook</a> and '
     '<a href="../docs/install.html">install scalarviz</a>.</p>'
 )
-HIDDEN = "remove-input"
-"""Tag of a cell of which only the output is shown."""
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from importlib import resources
 import nbformat
 from make_notebooks import slide_type
 from nbconvert import SlidesExporter
+from traitlets.config import Config
 
 REVEAL = resources.files("sphinx_revealjs") / "_static/revealjs/dist"
 """The files of reveal.js, from a package that installs them."""
@@ -18,32 +19,59 @@ TEMPLATE = """
 {%- block html_head_js_mathjax -%}{%- endblock -%}
 {%- block html_head_css -%}
 <style>
-.reveal .slides section { text-align: left; padding: 0 0 40px; }
-.reveal { --jp-code-font-size: 15px; --jp-code-line-height: 1.4; }
-.reveal h1, .reveal h2 { text-transform: none !important; }
-.reveal figure.address { float: right; width: 180px; margin: 0 0 20px 20px; }
-.reveal figure.address figcaption { font-size: 12px; overflow-wrap: anywhere; }
-.reveal iframe { width: 960px; height: 600px; border: 0; }
+.reveal { --jp-content-font-size1: 30px; --jp-code-font-size: 24px; --jp-code-line-height: 1.35; }
+.reveal .slides section { text-align: left; padding: 0; }
+.reveal .slides section section { padding: 12px 30px 0; box-sizing: border-box; }
+.reveal .jp-Cell :is(.jp-InputArea, .jp-InputArea-editor, .jp-OutputArea-child) { display: block; }
+.reveal .jp-Cell :is(.jp-InputArea, .jp-OutputArea) { flex: 1; min-width: 0; }
+.reveal .jp-Cell :is(.jp-MarkdownOutput, .jp-OutputArea-output) { display: block; padding-right: 0; }
+.reveal :is(h1, h2, h3) { text-transform: none !important; }
+.reveal .slides pre { width: auto; margin: 0; white-space: pre !important; }
+.reveal .slide-number { left: 8px; right: auto; }  /* the arrows are on the right */
+.reveal .controls { font-size: 5px; }
+.reveal figure.address { float: right; width: 210px; margin: 0 0 20px 20px; }
+.reveal figure.address figcaption { font-size: 16px; overflow-wrap: anywhere; }
+.reveal .slides :is(img, iframe) { max-width: 100%; max-height: none; margin: 0; border: 0; }
+.reveal img { width: auto; object-fit: contain; object-position: left; }
+.reveal iframe { width: 100%; }
+.reveal p:has(+ iframe) { font-size: 20px; margin: 0 0 8px; }
 .reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none; }
 </style>
 {%- endblock -%}
 {%- block footer_js -%}
 <script>REVEAL_JS</script>
 <script>
-const height = 700;
-const look = { slideNumber: "c/t", transition: "none", width: 1120, height, margin: 0.02, center: false };
-Reveal.initialize({ hash: true, ...look });
+const width = 1280, height = 720, room = 672, least = 340;  // below the room are the slide's number and the arrows
+Reveal.initialize({ hash: true, slideNumber: "c/t", transition: "none", width, height, margin: 0, center: false });
 Reveal.on("slidechanged", fit);
 Reveal.on("ready", fit);
-function fit({ currentSlide: slide }) {  // what is higher than the screen becomes smaller
-  slide.style.zoom = 1;
-  slide.style.zoom = Math.min(1, height / slide.scrollHeight);
+window.addEventListener("load", fit);  // then pictures have their sizes
+function fit() {  // what is larger than the screen becomes smaller; a picture takes the room that is left
+  const slide = Reveal.getCurrentSlide(), pictures = [...slide.querySelectorAll("img, iframe")];
+  const fits = zoom => {
+    slide.style.zoom = zoom;
+    const wide = [...slide.querySelectorAll("pre")].some(one => one.scrollWidth > one.clientWidth + 1);
+    return !wide && slide.scrollHeight * zoom <= room;
+  };
+  for (const one of pictures) one.style.height = `${least}px`;
+  let zoom = 1;
+  while (!fits(zoom) && zoom > 0.3) zoom -= 0.01;
+  const more = (room / zoom - slide.scrollHeight) / pictures.length;
+  for (const one of pictures) {
+    const most = one.naturalWidth ? one.parentElement.clientWidth / one.naturalWidth * one.naturalHeight : Infinity;
+    one.style.height = `${Math.min(least + more, most)}px`;
+  }
 }
 </script>
 {%- endblock -%}
 """
-LINES, PICTURE = 28, 16 * "\n"
-"""Lines on a slide, and what a picture takes of them."""
+HIDDEN = "remove-input"
+"""Tag of a cell of which only the output is shown."""
+LINES, EASY, FEW = 28, 20, 7
+"""Lines on a slide: at three quarters of their usual size; at this size; and on a slide that is nearly empty."""
+LETTERS = 80
+"""Letters in a line of text."""
+PICTURE = 15 * "\n"
 LINK = re.compile(r'<link href="reveal/dist/([\w./-]+)"[^>]*>')
 FONT = re.compile(r"@import url\([^)]*\);")
 """A theme's fonts, which are files of their own; without them the browser's own are used."""
@@ -54,38 +82,59 @@ def file(name: str) -> str:
     return REVEAL.joinpath(name).read_text(encoding="utf-8")
 
 
-def lines_of(cell: nbformat.NotebookNode) -> int:
-    """About how many lines a cell takes on a slide, with its outputs."""
+def lines_of(cell: nbformat.NotebookNode) -> float:
+    """About how many lines of code are as high as a cell on a slide, with its outputs."""
     if cell.cell_type == "markdown":
-        return sum(3 if line.startswith("#") else 1 for line in cell.source.splitlines())
-    return 2 + sum(text.count("\n") + 1 for text in (cell.source, *map(shown, cell.outputs)))
+        texts = re.sub(r"(?s)<figure.*?</figure>|<[^>]+>", "", cell.source).split("\n\n")
+        return sum(2.5 if text.startswith("#") else 0.8 + 1.25 * -(-len(text) // LETTERS) for text in texts)
+    return 2 + cell.source.count("\n") + sum(1 + 0.88 * shown(output).count("\n") for output in cell.outputs)
 
 
 def shown(output: nbformat.NotebookNode) -> str:
-    """The text of an output, or as many lines as its picture or its page takes."""
+    """The text of an output, or as many lines as its picture takes at least."""
     data = output.get("data", {})
-    framed = re.search("<(img|iframe) ", data.get("text/html", ""))
+    framed = "<img " in data.get("text/html", "")
     return PICTURE if framed else output.get("text") or data.get("text/plain", "")
 
 
 def divide(cells: list[nbformat.NotebookNode]) -> Iterator[nbformat.NotebookNode]:
     """Yield the cells with their places: a headline begins a slide, and so does what the last one has no room for.
 
-    Text with a headline inside becomes two cells. Text is on one slide with the code behind it, if both have room.
+    Text with a headline inside becomes two cells. Text is on one slide with the code behind it, if that has room for
+    both. A live cell has a slide of its own.
     """
     parts = [part for cell in cells for part in parts_of(cell) if slide_type(part) != "skip"]
-    room = 0
-    for part, after in zip(parts, [*parts[1:], None], strict=True):
-        kind, lines = slide_type(part), lines_of(part)
-        needs = lines
-        if part.cell_type == "markdown" and after is not None and slide_type(after) == "-":
-            both = lines + lines_of(after)
-            needs = both if both <= LINES else lines
+    full = 0.0
+    for block in blocks_of(parts):
+        lines = sum(map(lines_of, block))
+        kind = slide_type(block[0])
         if kind != "slide":
-            kind = "-" if needs <= room else "subslide"
-        room = (room if kind == "-" else LINES) - lines
-        part.metadata["slideshow"] = {"slide_type": kind}
-        yield part
+            joins = full + lines <= (LINES if min(full, lines) <= FEW else EASY)
+            kind = "-" if joins else "subslide"
+        for place, part in enumerate(block):
+            if place:
+                kind = "subslide" if live(part) or full + lines_of(part) > LINES else "-"
+            full = lines_of(part) + (full if kind == "-" else 0.0)
+            if live(part):
+                full = LINES
+            part.metadata["slideshow"] = {"slide_type": kind}
+            yield part
+
+
+def blocks_of(parts: list[nbformat.NotebookNode]) -> Iterator[list[nbformat.NotebookNode]]:
+    """Yield text with the code behind it; a headline without text stands above the next one."""
+    block = list[nbformat.NotebookNode]()
+    for part in parts:
+        if part.cell_type == "markdown" and not all(re.fullmatch("#+ .*", one.source) for one in block):
+            yield block
+            block = []
+        block.append(part)
+    yield block
+
+
+def live(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell is the page of a scene, which takes all of a slide."""
+    return any("<iframe " in output.get("data", {}).get("text/html", "") for output in cell.get("outputs", ()))
 
 
 def parts_of(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
@@ -99,7 +148,8 @@ def slides_of(notebook: nbformat.NotebookNode) -> str:
     """The slides of a notebook as one page."""
     title = notebook.cells[0].source.partition("\n")[0].removeprefix("# ")
     slides = nbformat.v4.new_notebook(cells=[*divide(notebook.cells)], metadata=notebook.metadata)
-    exporter = SlidesExporter(raw_template=TEMPLATE, reveal_url_prefix="reveal", reveal_theme="white")
+    asked = {"TagRemovePreprocessor": {"remove_input_tags": {HIDDEN}}, "CoalesceStreamsPreprocessor": {"enabled": True}}
+    exporter = SlidesExporter(Config(asked), raw_template=TEMPLATE, reveal_url_prefix="reveal", reveal_theme="white")
     page, _ = exporter.from_notebook_node(slides, {"metadata": {"name": title}})
     page = LINK.sub(lambda found: f"<style>{FONT.sub('', file(found[1]))}</style>", page)
     return page.replace("REVEAL_JS", file("reveal.js"))

@@ -108,26 +108,82 @@ def test_each_lesson_offers_its_notebook_and_where_it_opens(site):
         assert f"https://colab.research.google.com/github/someone/scalarviz/blob/HEAD/notebooks/{path.name}" in text
 
 
-@pytest.mark.parametrize("name", ["01-one-weight", "11-neuron-to-gpt", "14-three-ways-down"])
+SLIDES = ("01-one-weight", "02-rgb-by-hand", "07-why-did-it-move", "11-neuron-to-gpt", "14-three-ways-down")
+
+
+def slides_in(page, path):
+    """Open slides, and go through them with Space; yield whether more of a slide appeared, or another one."""
+    page.goto(path.as_uri())
+    page.wait_for_function("() => globalThis.Reveal?.isReady()")
+    last = None
+    while last is None or not page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
+        if last is not None:
+            page.keyboard.press("Space")
+        now = page.evaluate("Reveal.getIndices()")
+        yield last is None or (now["h"], now["v"]) != (last["h"], last["v"])
+        last = now
+
+
+@pytest.mark.parametrize("name", SLIDES)
 def test_slides_play_without_a_network_and_each_fits_the_screen(name, site, visitor):
     page, faults = visitor
-    page.goto((site / "slides" / f"{name}.html").as_uri())
-    page.wait_for_function("() => globalThis.Reveal?.isReady()")
-    count = page.evaluate("Reveal.getTotalSlides()")
-    assert count >= 15
-    last = 0
-    for _ in range(count):
-        high, zoom, headed, words = page.evaluate("""() => {
-            const slide = Reveal.getCurrentSlide();
-            return [slide.scrollHeight, slide.style.zoom, Boolean(slide.querySelector("h1, h2")), slide.textContent];
+    last = count = 0
+    for fresh in slides_in(page, site / "slides" / f"{name}.html"):
+        if not fresh:
+            continue
+        count += 1
+        high, zoom, headed, wide, words = page.evaluate("""() => {
+            const slide = Reveal.getCurrentSlide(), inner = [...slide.querySelectorAll("pre")];
+            return [slide.scrollHeight, slide.style.zoom, Boolean(slide.querySelector("h1, h2")),
+                    inner.some(one => one.scrollWidth > one.clientWidth + 1), slide.textContent];
         }""")
-        assert high * float(zoom) <= 702, words
-        assert headed or last + high > 600, f"there is room on the slide before: {words}"
+        assert high * float(zoom) <= 674, words
+        assert not wide, words
+        assert headed or last + high > 550, f"there is room on the slide before: {words}"
         last = high
-        page.evaluate("Reveal.next()")
-    assert page.evaluate("Reveal.isLastSlide()")
+    assert count == page.evaluate("Reveal.getTotalSlides()") >= 12
     assert any(f"play/lesson-{name[:2]}" in frame.url for frame in page.frames)
     assert faults == []
+
+
+@pytest.mark.parametrize("name", SLIDES[:3])
+def test_slides_use_the_screen(name, site, visitor):
+    """Letters are large where there is room, pictures take what text leaves, and nothing lies on the slide's number."""
+    page, _ = visitor
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for _ in slides_in(page, site / "slides" / f"{name}.html"):
+        text, code, longest, bottom, pictures, capitals, words = page.evaluate("""() => {
+            const slide = Reveal.getCurrentSlide(), all = what => [...slide.querySelectorAll(what)];
+            const { zoom } = slide.style, sizeOf = one => zoom * parseFloat(getComputedStyle(one).fontSize);
+            const sizes = what => Math.min(99, ...all(what).map(sizeOf));
+            const pictures = all("img, iframe").map(one => one.getBoundingClientRect().width);
+            const lines = all("pre").flatMap(one => one.textContent.split("\\n"));
+            const capitals = all("h1, h2, h3").some(one => getComputedStyle(one).textTransform !== "none");
+            const longest = Math.max(0, ...lines.map(line => line.length));
+            return [sizes("p:not(:has(+ iframe))"), sizes("pre"), longest,
+                    slide.scrollHeight * zoom, pictures, capitals, slide.textContent];
+        }""")
+        roomy = bottom < 600 and longest < 80
+        assert text >= (30 if roomy else 20), words
+        assert code >= (24 if roomy else 16), words
+        assert all(wide > 1180 or bottom > 640 for wide in pictures), words
+        assert not capitals, words
+    number, arrows = (page.locator(f".{part}").bounding_box() for part in ("slide-number", "controls"))
+    assert number["x"] + number["width"] < arrows["x"]
+
+
+def test_lines_that_a_cell_prints_have_no_gap_on_a_slide(site):
+    text = (site / "slides" / "02-rgb-by-hand.html").read_text(encoding="utf-8")
+    printed = re.findall(r"<pre>(objects  equal.*?)</pre>", text, re.DOTALL)
+    assert len(printed) == 1
+    assert "numba    equal" in printed[0]
+
+
+def test_a_task_stands_with_the_code_that_it_asks_for(site):
+    for code, task in {"01b.4": "A whole neuron", "02.1": "A unit of your own", "02.3": "The loop without"}.items():
+        (path,) = (site / "slides").glob(f"{code.partition('.')[0]}-*.html")
+        text = path.read_text(encoding="utf-8")
+        assert "<section" not in text[text.index(f". {task}") : text.index(f'"{code}"')], task
 
 
 def test_every_name_of_the_reference_is_described_with_its_members(site):
