@@ -46,6 +46,14 @@ Reveal.initialize({ hash: true, slideNumber: "c/t", transition: "none", width, h
 Reveal.on("slidechanged", fit);
 Reveal.on("ready", fit);
 window.addEventListener("load", fit);  // then pictures have their sizes
+const moves = { PageUp: () => Reveal.prev(), PageDown: () => Reveal.next(), Escape: () => {} };
+window.addEventListener("message", ({ data }) => {  // a live cell has no use for a key: the slides have the keys again
+  const move = moves[data?.scalarviz];
+  if (!move) return;
+  document.activeElement.blur();
+  window.focus();
+  move();
+});
 function fit() {  // what is larger than the screen becomes smaller; a picture takes the room that is left
   const slide = Reveal.getCurrentSlide(), pictures = [...slide.querySelectorAll("img, iframe")];
   const fits = zoom => {

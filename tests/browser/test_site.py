@@ -172,6 +172,40 @@ def test_slides_use_the_screen(name, site, visitor):
     assert number["x"] + number["width"] < arrows["x"]
 
 
+def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
+    page, faults = visitor
+    page.goto((site / "slides" / "02-rgb-by-hand.html").as_uri())
+    page.wait_for_function("() => globalThis.Reveal?.isReady()")
+    place = page.evaluate("""() => {
+        const { h, v } = Reveal.getIndices(document.querySelector("iframe").closest("section"));
+        Reveal.slide(h, v);
+        return [h, v];
+    }""")
+    (frame,) = (frame for frame in page.frames if "play/lesson-02" in frame.url)
+    frame.wait_for_function("() => globalThis.scalarviz")
+    stands = "([h, v]) => { const at = Reveal.getIndices(); return (at.h === h && at.v === v) === THERE; }"
+    there, away = (stands.replace("THERE", text) for text in ("true", "false"))
+    for keys, back in ((["PageDown"], "PageUp"), (["PageUp"], "PageDown"), (["Escape", "Space"], "PageUp")):
+        page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
+        page.keyboard.press("ArrowRight")
+        frame.wait_for_function("() => scalarviz.frame === scalarviz.run.frames - 1")
+        assert page.evaluate(there, place)
+        for key in keys:
+            page.keyboard.press(key)
+            page.wait_for_function("() => document.activeElement === document.body")
+        page.wait_for_function(away, arg=place)
+        page.keyboard.press(back)
+        page.wait_for_function(there, arg=place)
+    page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
+    frame.evaluate("scalarviz.select(0)")
+    page.keyboard.press("Escape")
+    assert frame.evaluate("document.getElementById('card').hidden")
+    assert page.evaluate("document.activeElement.tagName") == "IFRAME"
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => document.activeElement === document.body")
+    assert faults == []
+
+
 def test_lines_that_a_cell_prints_have_no_gap_on_a_slide(site):
     text = (site / "slides" / "02-rgb-by-hand.html").read_text(encoding="utf-8")
     printed = re.findall(r"<pre>(objects  equal.*?)</pre>", text, re.DOTALL)

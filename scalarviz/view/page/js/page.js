@@ -149,7 +149,7 @@ export class Page {
       fit: () => this.player.fit(),
       toggle_theme: () => this.light(this.theme === "dark" ? "light" : "dark"),
       toggle_help: () => this.open("help"),
-      escape: () => this.close() || this.select(null),
+      escape: () => this.close() || (part("card").hidden ? this.leave("Escape") : this.select(null)),
     };
   }
 
@@ -289,9 +289,15 @@ export class Page {
 
   // ---- input
 
+  /** Tell the page around this one of a key that this one has no use for: slides go on then. */
+  leave(key) {
+    if (window.parent !== window) window.parent.postMessage({ scalarviz: key }, "*");
+  }
+
   press(event) {
     const at = event.target, name = keyName(event), action = this.byKey.get(name);
     const own = at instanceof HTMLElement && at.closest("button, select, input, .sheet");
+    if (["PageUp", "PageDown"].includes(name) && !(own && own.matches("select, .sheet"))) this.leave(name);
     // a button keeps the keys that press it; choices and sheets keep the keys that move in them
     const taken = own && (own.tagName !== "BUTTON" || name === "Space") && !["Escape", "?"].includes(name);
     if (!action || event.altKey || taken) return;
