@@ -38,6 +38,9 @@ TEMPLATE = """
 .reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none; }
 </style>
 {%- endblock -%}
+{%- block output_group -%}
+<div {%- if "PREDICTED" in cell.metadata.tags %} class="fragment" {%- endif -%} >{{ super() }}</div>
+{%- endblock -%}
 {%- block footer_js -%}
 <script>REVEAL_JS</script>
 <script>
@@ -73,6 +76,8 @@ function fit() {  // what is larger than the screen becomes smaller; a picture t
 </script>
 {%- endblock -%}
 """
+PREDICTED = "predicted"
+"""Tag of a cell of which the output comes with the next Space."""
 HIDDEN = "remove-input"
 """Tag of a cell of which only the output is shown."""
 LINES, EASY, FEW = 28, 20, 7
@@ -109,22 +114,24 @@ def divide(cells: list[nbformat.NotebookNode]) -> Iterator[nbformat.NotebookNode
     """Yield the cells with their places: a headline begins a slide, and so does what the last one has no room for.
 
     Text with a headline inside becomes two cells. Text is on one slide with the code behind it, if that has room for
-    both. A live cell has a slide of its own.
+    both. A live cell has a slide of its own. After a question to predict, outputs and answer come with the next Space.
     """
     parts = [part for cell in cells for part in parts_of(cell) if slide_type(part) != "skip"]
-    full = 0.0
+    full, asks = 0.0, False
     for block in blocks_of(parts):
-        lines = sum(map(lines_of, block))
-        kind = slide_type(block[0])
+        lines, kind = sum(map(lines_of, block)), slide_type(block[0])
         if kind != "slide":
             joins = full + lines <= (LINES if min(full, lines) <= FEW else EASY)
-            kind = "-" if joins else "subslide"
+            kind = "subslide" if not joins else "fragment" if asks else "-"
+        asks = any("**Predict" in part.source for part in block)
         for place, part in enumerate(block):
             if place:
                 kind = "subslide" if live(part) or full + lines_of(part) > LINES else "-"
-            full = lines_of(part) + (full if kind == "-" else 0.0)
+            full = lines_of(part) + (0.0 if "slide" in kind else full)
             if live(part):
                 full = LINES
+            elif asks:
+                part.metadata.tags = [*part.metadata.get("tags", ()), PREDICTED]
             part.metadata["slideshow"] = {"slide_type": kind}
             yield part
 
@@ -157,7 +164,12 @@ def slides_of(notebook: nbformat.NotebookNode) -> str:
     title = notebook.cells[0].source.partition("\n")[0].removeprefix("# ")
     slides = nbformat.v4.new_notebook(cells=[*divide(notebook.cells)], metadata=notebook.metadata)
     asked = {"TagRemovePreprocessor": {"remove_input_tags": {HIDDEN}}, "CoalesceStreamsPreprocessor": {"enabled": True}}
-    exporter = SlidesExporter(Config(asked), raw_template=TEMPLATE, reveal_url_prefix="reveal", reveal_theme="white")
+    exporter = SlidesExporter(
+        Config(asked),
+        raw_template=TEMPLATE.replace("PREDICTED", PREDICTED),
+        reveal_url_prefix="reveal",
+        reveal_theme="white",
+    )
     page, _ = exporter.from_notebook_node(slides, {"metadata": {"name": title}})
     page = LINK.sub(lambda found: f"<style>{FONT.sub('', file(found[1]))}</style>", page)
     return page.replace("REVEAL_JS", file("reveal.js"))

@@ -206,6 +206,29 @@ def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
     assert faults == []
 
 
+@pytest.mark.parametrize(
+    ("name", "question", "answers"),
+    [
+        ("01-one-weight", "will w rise or fall in this step?", ["w = -1.0, y = -2.0", "w rose from -3 to -1"]),
+        ("01-one-weight", "Does the weight approach 2 six times", ["w = 9.000", "Each step jumps over 2"]),
+        ("01b-a-neuron", "Which weight will have the largest", ["w0: value +0.8000"]),
+        ("02-rgb-by-hand", "will this weight rise or fall", ["from red to red: 0.086 -0.088"]),
+        ("02-rgb-by-hand", "Will its weights agree", ["objects equal to 12"]),
+    ],
+)
+def test_an_answer_comes_after_the_prediction(name, question, answers, site, visitor):
+    page, _ = visitor
+    shown = {}
+    for place, _ in enumerate(slides_in(page, site / "slides" / f"{name}.html")):
+        words = page.evaluate("""() => [...Reveal.getCurrentSlide().querySelectorAll("p, pre")].filter(
+            one => !one.closest(".fragment:not(.visible)")).map(one => one.textContent).join("\\n")""")
+        for text in (question, *answers):
+            if text in " ".join(words.split()):
+                shown.setdefault(text, place)
+    places = [shown[text] for text in (question, *answers)]
+    assert places == sorted(set(places)), places
+
+
 def test_lines_that_a_cell_prints_have_no_gap_on_a_slide(site):
     text = (site / "slides" / "02-rgb-by-hand.html").read_text(encoding="utf-8")
     printed = re.findall(r"<pre>(objects  equal.*?)</pre>", text, re.DOTALL)
