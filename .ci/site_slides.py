@@ -23,6 +23,7 @@ TEMPLATE = """
 .reveal .slides section { text-align: left; padding: 0; }
 .reveal .slides section section { padding: 12px 30px 0; box-sizing: border-box; }
 .reveal .jp-Cell :is(.jp-InputArea, .jp-InputArea-editor, .jp-OutputArea-child) { display: block; }
+.reveal .jp-Cell * { box-sizing: border-box; }
 .reveal .jp-Cell :is(.jp-InputArea, .jp-OutputArea) { flex: 1; min-width: 0; }
 .reveal .jp-Cell :is(.jp-MarkdownOutput, .jp-OutputArea-output) { display: block; padding-right: 0; }
 .reveal :is(h1, h2, h3) { text-transform: none !important; }
@@ -44,7 +45,8 @@ TEMPLATE = """
 {%- block footer_js -%}
 <script>REVEAL_JS</script>
 <script>
-const width = 1280, height = 720, room = 672, least = 340;  // below the room are the slide's number and the arrows
+const width = 1280, height = Math.max(720, width * window.innerHeight / window.innerWidth);  // of all of the screen
+const room = height - 48, least = 340;  // below the room are the slide's number and the arrows
 Reveal.initialize({ hash: true, slideNumber: "c/t", transition: "none", width, height, margin: 0, center: false });
 Reveal.on("slidechanged", fit);
 Reveal.on("ready", fit);
@@ -61,8 +63,11 @@ function fit() {  // what is larger than the screen becomes smaller; a picture t
   const slide = Reveal.getCurrentSlide(), pictures = [...slide.querySelectorAll("img, iframe")];
   const fits = zoom => {
     slide.style.zoom = zoom;
-    const wide = [...slide.querySelectorAll("pre")].some(one => one.scrollWidth > one.clientWidth + 1);
-    return !wide && slide.scrollHeight * zoom <= room;
+    for (const one of slide.querySelectorAll("pre")) {
+      one.style.zoom = 1;
+      one.style.zoom = Math.min(1, one.clientWidth / one.scrollWidth);  // only the code with a long line
+    }
+    return slide.scrollHeight * zoom <= room;
   };
   for (const one of pictures) one.style.height = `${least}px`;
   let zoom = 1;

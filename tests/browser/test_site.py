@@ -127,6 +127,7 @@ def slides_in(page, path):
 @pytest.mark.parametrize("name", SLIDES)
 def test_slides_play_without_a_network_and_each_fits_the_screen(name, site, visitor):
     page, faults = visitor
+    page.set_viewport_size({"width": 1280, "height": 720})
     last = count = 0
     for fresh in slides_in(page, site / "slides" / f"{name}.html"):
         if not fresh:
@@ -154,7 +155,8 @@ def test_slides_use_the_screen(name, site, visitor):
     for _ in slides_in(page, site / "slides" / f"{name}.html"):
         text, code, longest, bottom, pictures, capitals, words = page.evaluate("""() => {
             const slide = Reveal.getCurrentSlide(), all = what => [...slide.querySelectorAll(what)];
-            const { zoom } = slide.style, sizeOf = one => zoom * parseFloat(getComputedStyle(one).fontSize);
+            const { zoom } = slide.style;
+            const sizeOf = one => zoom * (one.style.zoom || 1) * parseFloat(getComputedStyle(one).fontSize);
             const sizes = what => Math.min(99, ...all(what).map(sizeOf));
             const pictures = all("img, iframe").map(one => one.getBoundingClientRect().width);
             const lines = all("pre").flatMap(one => one.textContent.split("\\n"));
@@ -163,9 +165,8 @@ def test_slides_use_the_screen(name, site, visitor):
             return [sizes("p:not(:has(+ iframe))"), sizes("pre"), longest,
                     slide.scrollHeight * zoom, pictures, capitals, slide.textContent];
         }""")
-        roomy = bottom < 600 and longest < 80
-        assert text >= (30 if roomy else 20), words
-        assert code >= (24 if roomy else 16), words
+        assert text >= (30 if bottom < 600 else 20), words
+        assert code >= (24 if bottom < 600 and longest < 80 else 15), words
         assert all(wide > 1180 or bottom > 640 for wide in pictures), words
         assert not capitals, words
     number, arrows = (page.locator(f".{part}").bounding_box() for part in ("slide-number", "controls"))
