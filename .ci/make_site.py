@@ -48,6 +48,14 @@ NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""
 STILL = re.compile(r'<img [^>]*src="data:image/webp;base64,([^"]+)"')
 LIVE = re.compile(r'sv\.lesson\("(\w+)"')
+LIVE_TEXT = re.compile(r"(?s)(?<=## Live\n\n).*")
+"""How to use a live cell; ``docs/site/live.md`` has the words for a page, which has other keys."""
+RUN_CELLS = (
+    (re.compile(r"Run the\s+cells from top to bottom\.\s"), ""),
+    (re.compile(r"Run the\s+cell(?:,|\s+and)\s+click"), "Click"),
+    (re.compile(r"The\s+next\s+cell\s+shows"), "The picture shows"),
+)
+"""Words about the cells of a notebook, and the words in a page, which runs none."""
 RECORDED = {"03": (12_000, 200), "04": (40, 1), "11": (300, 10), "14": (60, 1)}
 """Steps that pages of lessons record, and each how many a frame: of a network that needs many, or whose panels only the
 library computes. Other pages record one step, as the time bar needs it, and compute all others."""
@@ -75,6 +83,8 @@ ANSWER_HERE = (
     "*On this page, type an answer into its field and press Enter. A text needs no quotation marks. Work on the "
     "exercises that need code in the notebook.*"
 )
+IN_A_CELL = re.compile(r"In each exercise, replace every[^#]*?the check says why\.\s*")
+"""The words of a notebook in whose place the words for fields are."""
 CODE_HERE = "*On this page, you can read the exercises. They need code: work on them in the notebook.*"
 NEEDS_CODE = (
     '<p>This exercise needs code: <a href="../lessons/{name}" download>download the notebook</a> and '
@@ -155,15 +165,29 @@ def make_lessons(notebooks: Path, players: Path, asked: argparse.Namespace) -> N
     for path in sorted(notebooks.glob("*.ipynb")):
         shutil.copy(path, players / "lessons")
         notebook = nbformat.read(path, as_version=4)
-        offer(notebook, path.name, asked.repository)
+        say(notebook)
         if asked.address:
             title, line, text = notebook.cells[0].source.partition("\n")
             code = code_of(f"{asked.address}notebooks/{path.stem}.html")
             notebook.cells[0].source = f"{title}\n\n{code}\n{line}{text}"
         play(notebook, players / "play", asked.steps)
         (players / "slides" / f"{path.stem}.html").write_text(slides_of(notebook), encoding="utf-8")
+        offer(notebook, path.name, asked.repository)
         ask(notebook, path.name)
         nbformat.write(notebook, path)
+
+
+def say(notebook: nbformat.NotebookNode) -> None:
+    """Let the text say what holds in a page: its live cell has the keys of a page, and no cell runs."""
+    texts = dict(re.findall(r"(?ms)^## (\w+)\n\n(.*?)\s*(?=^## |\Z)", (ROOT / "docs/site/live.md").read_text("utf-8")))
+    found = [asked[1] for cell in notebook.cells if (asked := LIVE.match(cell.source))]
+    for cell in notebook.cells:
+        if cell.cell_type != "markdown":
+            continue
+        if found and found[0] in texts:
+            cell.source = LIVE_TEXT.sub(lambda _: texts[found[0]], cell.source)
+        for words, instead in RUN_CELLS:
+            cell.source = words.sub(instead, cell.source)
 
 
 def offer(notebook: nbformat.NotebookNode, name: str, repository: str) -> None:
@@ -204,7 +228,8 @@ def play(notebook: nbformat.NotebookNode, folder: Path, wanted: int | None) -> N
             title = f"The scene of lesson {number}, which {'trains' if trains else 'plays'}"
             first = f"The first {steps:,} steps are" if steps > 1 else "The first step is"
             words = TRAINS + TRAINS_ON.format(steps=first) if trains else PLAYS
-            show(cell, LIVE_CELL.format(said=words, address=address, player=player_of(address, title)), hidden=True)
+            player = player_of(f"{address}&amp;about=none" if trains else address, title)
+            show(cell, LIVE_CELL.format(said=words, address=address, player=player), hidden=True)
 
 
 def ask(notebook: nbformat.NotebookNode, name: str) -> None:
@@ -217,7 +242,7 @@ def ask(notebook: nbformat.NotebookNode, name: str) -> None:
     note = CODE_HERE if all(needs_code(*one) for one in calls) else ANSWER_HERE
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and f"{cell.source}\n".startswith(NOW_YOU):
-            cell.source = f"{NOW_YOU}\n{note}\n{cell.source.removeprefix(NOW_YOU.strip())}"
+            cell.source = f"{NOW_YOU}\n{note}\n{IN_A_CELL.sub('', cell.source.removeprefix(NOW_YOU.strip()))}"
 
 
 def show(cell: nbformat.NotebookNode, html: str, *, hidden: bool) -> None:

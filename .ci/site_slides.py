@@ -90,6 +90,8 @@ LINES, EASY, FEW = 28, 20, 7
 LETTERS = 80
 """Letters in a line of text."""
 PICTURE = 15 * "\n"
+FOLDED = re.compile(r"\s+A\s+small\s+triangle\s+hides.*?You\s+can\s+also\s+do\s+without\.", re.DOTALL)
+"""Words about the folded cells, which are on no slide."""
 LINK = re.compile(r'<link href="reveal/dist/([\w./-]+)"[^>]*>')
 FONT = re.compile(r"@import url\([^)]*\);")
 """A theme's fonts, which are files of their own; without them the browser's own are used."""
@@ -161,7 +163,7 @@ def parts_of(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
     """Yield a cell, or text with a headline inside as two."""
     sources = re.split(r"\n(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]
     for number, source in enumerate(sources):
-        yield nbformat.from_dict({**cell, "source": source, "id": f"{cell.id}-{number}"})
+        yield nbformat.from_dict({**cell, "source": FOLDED.sub("", source), "id": f"{cell.id}-{number}"})
 
 
 def slides_of(notebook: nbformat.NotebookNode) -> str:

@@ -299,7 +299,7 @@ def solution_of(exercise):
 def test_each_lesson_shows_its_scene_as_a_page_in_the_place_of_the_live_cell(site, visitor):
     for number, path in lesson_pages(site):
         text = path.read_text(encoding="utf-8")
-        frames = re.findall(r'<iframe src="../play/lesson-(\w+).html#step=0" title="([^"]+)"', text)
+        frames = re.findall(r'<iframe src="../play/lesson-(\w+).html#step=0&amp;about=none" title="([^"]+)"', text)
         assert frames == [(number, f"The scene of lesson {number}, which trains")] * (number in SCENES)
         assert text.count(f'href="../play/lesson-{number}.html#step=0">Open this page alone') == len(frames)
         assert 'sv</span><span class="o">.</span><span class="n">lesson' not in text
@@ -313,6 +313,42 @@ def test_each_lesson_shows_its_scene_as_a_page_in_the_place_of_the_live_cell(sit
         frame.wait_for_function(f"() => scalarviz.run.steps[scalarviz.frame] === {step}", timeout=30_000)
     assert frame.evaluate("() => scalarviz.run.computed") == 2  # one is recorded
     assert faults == []
+
+
+def test_the_words_for_a_live_cell_name_only_keys_of_its_page(site, visitor):
+    page, _ = visitor
+    for number, path in lesson_pages(site):
+        if number not in SCENES:
+            continue
+        for folder in ("notebooks", "slides"):
+            text = (site / folder / path.name).read_text(encoding="utf-8")
+            words = text[text.index(">Live<") : text.index("<iframe ", text.index(">Live<"))]
+            keys = {*re.findall(r"<strong>([A-Z]|[A-Z]\w+(?:\+[A-Z])?)</strong>", words)} - {"Enter", "Predict"}
+            assert keys, path
+            page.goto((site / "play" / f"lesson-{number}.html").as_uri())
+            page.wait_for_function("() => globalThis.scalarviz")
+            assert keys <= {*page.evaluate("[...scalarviz.byKey.keys()]")}, path
+
+
+def test_pages_and_slides_say_nothing_of_what_only_a_notebook_has(site, visitor):
+    page, _ = visitor
+    for _, path in lesson_pages(site):
+        for folder in ("notebooks", "slides"):
+            text = SCRIPT.sub("", (site / folder / path.name).read_text(encoding="utf-8"))
+            assert not re.search(r"Run\s+the\s+cell", text), path
+        assert not re.search(r"small\s+triangle|>Slides</a>", text), path
+    first = (site / "notebooks" / "01-one-weight.html").read_text(encoding="utf-8")
+    assert "small\ntriangle" in first
+    assert "and run the cell" not in first
+    page.goto((site / "slides" / "02-rgb-by-hand.html").as_uri())
+    page.wait_for_function("() => globalThis.Reveal?.isReady()")
+    page.evaluate("""() => {
+        const { h, v } = Reveal.getIndices(document.querySelector("iframe").closest("section"));
+        Reveal.slide(h, v);
+    }""")
+    about = page.frame_locator("iframe").locator("#about")
+    about.wait_for(state="attached")
+    assert about.inner_text() == ""
 
 
 def test_each_exercise_is_a_question_or_leads_to_the_notebook(site):

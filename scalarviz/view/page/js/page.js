@@ -43,7 +43,8 @@ export class Page {
     this.quantities = makeQuantities(part("quantities"), this);
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
     const rounded = run.exact ? "" : "  \u00b7  numbers of 16 bits: only certain digits are shown";
-    this.origin = part("about").textContent = run.about.line + rounded;
+    const around = new URLSearchParams(window.location.hash.slice(1)).get("about") === "none"; // the page around it says what it is
+    this.origin = part("about").textContent = (around ? "" : run.about.line) + rounded;
   }
 
   barOf(root, go) {
@@ -305,7 +306,7 @@ export class Page {
     this.actions[action](event.shiftKey ? 10 : 1);
   }
 
-  /** Apply the end of an address: `#frame=200&az=30&el=40`, `step=`, `quantity=`, `theme=`. */
+  /** Apply the end of an address: `#frame=200&az=30&el=40`, `step=`, `quantity=`, `theme=`; `about=none` is read once. */
   follow(hash) {
     const wanted = new URLSearchParams(hash.slice(1)), pose = this.player.pose;
     const number = name => (wanted.has(name) && wanted.get(name) !== "" ? Number(wanted.get(name)) : NaN);
