@@ -186,8 +186,13 @@ def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
     frame.wait_for_function("() => globalThis.scalarviz")
     stands = "([h, v]) => { const at = Reveal.getIndices(); return (at.h === h && at.v === v) === THERE; }"
     there, away = (stands.replace("THERE", text) for text in ("true", "false"))
-    for keys, back in ((["PageDown"], "PageUp"), (["PageUp"], "PageDown"), (["Escape", "Space"], "PageUp")):
+
+    def click():
         page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
+        page.wait_for_function("() => document.activeElement.tagName === 'IFRAME'")
+
+    for keys, back in ((["PageDown"], "PageUp"), (["PageUp"], "PageDown"), (["Escape", "Space"], "PageUp")):
+        click()
         page.keyboard.press("ArrowRight")
         frame.wait_for_function("() => scalarviz.frame === scalarviz.run.frames - 1")
         assert page.evaluate(there, place)
@@ -197,10 +202,10 @@ def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
         page.wait_for_function(away, arg=place)
         page.keyboard.press(back)
         page.wait_for_function(there, arg=place)
-    page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
+    click()
     frame.evaluate("scalarviz.select(0)")
     page.keyboard.press("Escape")
-    assert frame.evaluate("document.getElementById('card').hidden")
+    frame.wait_for_function("() => document.getElementById('card').hidden")
     assert page.evaluate("document.activeElement.tagName") == "IFRAME"
     page.keyboard.press("Escape")
     page.wait_for_function("() => document.activeElement === document.body")
