@@ -321,8 +321,8 @@ class Workbench:
         above = [d for d in self.side.drawers.values() if d.panel.place == "above"]
         # below the legend is a sentence about the sample's output, or for a presenter the purpose
         speaks = hall or (self.captioned and has_target(self.subject))
-        standing = self._output[1] > self._output[0]  # it has no column for a narrow panel
-        asked, staged = self.side.shared.shows_all, opened and any(drawer.wide or standing for drawer in above)
+        aside = STAGE <= self._output[1] <= self._output[0]  # others have no column for a narrow panel
+        asked, staged = self.side.shared.shows_all, opened and any(drawer.wide or not aside for drawer in above)
         cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * staged)
         lifts = any(drawer.least_across <= self._output[0] for drawer in above)
         upright = max(_STAGED * lifts, _SINGLE * least_width(self.subject))

@@ -182,7 +182,7 @@ def test_the_loss_over_a_weight_shows_each_micro_step_at_any_height(size):
             phase, found = hand.bench.step_drawing.micro_step.phase, words(hand.bench.side.drawn("loss over weights"))
             unknown = any(line.startswith("slope unknown") for line in found)
             assert (unknown, "w = \N{MINUS SIGN}1.00" in found) == (phase < BACKWARD, phase == UPDATE)
-        assert hand.bench.places.scene[3] >= 80
+        assert hand.bench.places.scene[3] >= 80 or size[1] < STAGE
 
 
 def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touched():
