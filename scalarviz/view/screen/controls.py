@@ -244,7 +244,7 @@ class ControlsPanel:
             self._height, self.side = shared(inner, sum(self._high), self._wanted)
             if len(self.side) < len(self._wanted):
                 self.side = {name: (at, top - HIGHER, wide, tall) for name, (at, top, wide, tall) in self.side.items()}
-            self.more = (x, y + high - HIGHER, width, PAD)  # off the border
+            self.more = (x, y + high, width, PAD)
             self._first = min(self._first, self._most_first)
 
     @property
