@@ -29,7 +29,7 @@ def apart(draw: Callable[[], T]) -> T:
         return draw()
     reader, writer = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=_answer, args=(draw, writer), daemon=True)
-    with warnings.catch_warnings():
+    with offscreen(), warnings.catch_warnings():  # no other thread has the turn, which the child would wait for
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads: PATIENCE is the answer
         child.start()
     writer.close()
