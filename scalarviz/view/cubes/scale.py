@@ -90,7 +90,7 @@ _LIT = (
     _lit("product", "product w \N{MIDDLE DOT} x", "weight", "linear"),
     _lit("read", "weights of the rows read", "weight", "linear"),
     _lit("passed on", "w \N{MIDDLE DOT} δ, which goes on", "gradient", "symlog"),
-    _lit("change", "new weight and change", "update", "linear"),
+    _lit("change", "weight and change", "update", "linear"),
 )
 LIT = {quantity.name: quantity for quantity in _LIT}
 """Further quantities of the frames of an opened step."""
