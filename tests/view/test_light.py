@@ -211,7 +211,7 @@ def test_the_legend_is_that_of_what_the_heading_names_and_has_the_colours_of_the
         told = step.stand(at)
         lit, scale = ~bench.colouring.missing(told.frame), bench.colouring.legend()
         title = "weight" if not lit.any() else bench.colouring.shows.words
-        assert title.startswith("new weight") == (told.phase == UPDATE and lit.any())  # which the cubes have
+        assert (title == "weight and change") == (told.phase == UPDATE and lit.any())  # the cubes have both
         assert (
             bench.step_drawing.hud_state(state_of(bench.subject, told.frame, "", bench.colouring.shows)).quantity
             == title

@@ -23,7 +23,7 @@ def apart(draw: Callable[[], T]) -> T:
     """Return ``draw()``, which a forked process computes for a notebook's kernel on Linux.
 
     OpenGL takes 110 MB of a process until that ends, and a kernel draws now and then: a class of 30 shares a machine.
-    The result can be pickled. Where the other process fails, this one draws.
+    What `draw` returns is pickled on its way here. If the other process fails, this one draws.
     """
     if kernel() is None or offscreen().started or not sys.platform.startswith("linux"):
         return draw()
