@@ -51,11 +51,11 @@ def framebuffer() -> Any:
 def ours(layout: Layout) -> tuple[Frame, Any]:
     """One frame of the slabs, and the framebuffer that it is drawn into."""
     gloo.gl.use_gl("gl2")
-    with offscreen() as context:
+    canvas = offscreen().start()
+    with offscreen():
         visual = SlabVisual(layout)
         target = framebuffer()
     visual.set_range(1.5)
-    canvas = context._canvas
 
     def frame(values: Values) -> None:
         gloo.gl.use_gl("gl2")
@@ -73,7 +73,7 @@ def ours(layout: Layout) -> tuple[Frame, Any]:
 def theirs(layout: Layout) -> tuple[Frame, Any]:
     """The same of an InstancedMesh with the same cubes."""
     gloo.gl.use_gl("gl+")
-    canvas = scene.SceneCanvas(size=SIZE, show=False, app=offscreen()._canvas.app)
+    canvas = scene.SceneCanvas(size=SIZE, show=False, app=offscreen().start().app)
     canvas.set_current()
     view = canvas.central_widget.add_view(border_width=0)
     places = np.concatenate([_centres(layout, k) for k in range(PLATES)])
