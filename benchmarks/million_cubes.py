@@ -91,7 +91,7 @@ def theirs(layout: Layout) -> tuple[Frame, Any]:
     view.camera = scene.cameras.BaseCamera()
     mesh.transform = scene.transforms.MatrixTransform(_to_pixels(layout))
     target = framebuffer()
-    table = get_map("weight").table().astype(np.float32) / 255.0
+    table = get_map("weight").entries.astype(np.float32) / 255.0
     colours = np.ones((len(places), 4), np.float32)
 
     def frame(values: Values) -> None:
