@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import weakref
+from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import reduce
 from itertools import accumulate
 from math import prod
-from operator import or_
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ from ...nn._buffer import Buffer
 from ...nn.init import Law, drawn, laws, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
-from ...tape import Node, Tape
+from ...tape import Tape
+from ...tape.passes import readers_of
 from ..validation import Shape
 from .tensors import Role, Stage, Tensor
 
@@ -240,40 +240,71 @@ def _names(tensors: Sequence[Tensor]) -> str:
 class MadeOf:
     """Finds the stages that a row depends on: the first one on each way back."""
 
-    def __init__(self, nodes: Sequence[Node], inputs: int) -> None:
-        self._nodes = nodes
-        self.owner = dict.fromkeys(range(inputs), 0)
-        self._bits: list[int] = []  # of the first rows: bit k is stage k
-        self._same: dict[int, int] = {}  # many rows depend on the same stages and share one number
+    def __init__(self, tape: Tape) -> None:
+        self._nodes, self._readers = tape.nodes, readers_of(tape)
+        self.owner = dict.fromkeys(range(tape.n_inputs), 0)
+        self._known: dict[int, frozenset[int]] = {}  # of rows without a stage that were asked for or have more readers
+        self._order: list[int] = []  # these rows, ascending
+        self._same: dict[frozenset[int], frozenset[int]] = {}  # many rows depend on the same stages and share one set
 
     def claim(self, rows: Sequence[int], stage: int) -> None:
         """Assign rows without a stage to `stage`."""
         new = [row for row in rows if row not in self.owner]
         self.owner.update(dict.fromkeys(new, stage))
-        del self._bits[min(new, default=len(self._bits)) :]  # bits found through these rows are outdated
+        outdated = bisect(self._order, min(new, default=len(self._nodes)) - 1)  # these were found through the new rows
+        for row in self._order[outdated:]:
+            del self._known[row]
+        del self._order[outdated:]
 
     def stages(self, rows: Sequence[int]) -> list[int]:
         """Return the stages of all `rows`, ascending."""
-        self._pass(max(rows, default=-1) + 1)
-        found = reduce(or_, (self._bits[row] for row in rows), 0)
-        return [stage for stage in range(found.bit_length()) if found >> stage & 1]
+        asked, passing = set(rows), dict[int, set[int]]()  # a set that is read once belongs to its reader
+        layers: dict[int, frozenset[int]] = {}  # the rows of a layer share one tuple of operands
+        for row in sorted(self._unknown(asked)):
+            reads = self._nodes[row].operands()
+            wide = len(reads) > 2 and reads is self._nodes[row].args
+            known = layers.get(id(reads)) if wide else None
+            if known is None:
+                made = self._joined(reads, passing)
+                if self._readers[row] == 1 and row not in asked and not wide:
+                    passing[row] = made
+                    continue
+                known = frozenset(made)
+                known = self._same.setdefault(known, known)
+                if wide:
+                    layers[id(reads)] = known
+            self._known[row] = known
+            insort(self._order, row)
+        return sorted(self._joined(asked, passing))
 
-    def _pass(self, end: int) -> None:
-        bits, owner, nodes, same = self._bits, self.owner, self._nodes, self._same
-        of_layer: dict[int, int] = {}  # the rows of a layer share one tuple of operands
-        for row in range(len(bits), end):
-            stage = owner.get(row)
+    def _unknown(self, rows: Iterable[int]) -> set[int]:
+        """Return the rows on the ways back from `rows` to stages and to what is known."""
+        found, waiting, layers = set[int](), list(rows), set[int]()
+        while waiting:
+            row = waiting.pop()
+            if row in found or row in self.owner or row in self._known:
+                continue
+            found.add(row)
+            reads = self._nodes[row].operands()
+            if reads is self._nodes[row].args:
+                if id(reads) in layers:
+                    continue
+                layers.add(id(reads))
+            waiting += reads
+        return found
+
+    def _joined(self, rows: Iterable[int], passing: dict[int, set[int]]) -> set[int]:
+        made = set[int]()
+        for row in rows:
+            stage = self.owner.get(row)
             if stage is not None:
-                made = 1 << stage
+                made.add(stage)
+            elif row in self._known:
+                made |= self._known[row]
             else:
-                reads = nodes[row].operands()
-                shared = reads is nodes[row].args
-                made = of_layer.get(id(reads), -1) if shared else -1
-                if made < 0:
-                    made = reduce(or_, (bits[read] for read in reads), 0)
-                    if shared:
-                        of_layer[id(reads)] = made
-            bits.append(same.setdefault(made, made))
+                small, made = sorted((made, passing.pop(row)), key=len)
+                made |= small
+        return made
 
 
 # ---- Finding stages
@@ -307,7 +338,7 @@ class _Finder:
         self.names = {id(module): name for name, module in asked(model, "named_modules")}
         self.tensor_of = dict(zip(tape.blocks, tensors, strict=True))
         self.stages: list[tuple[Stage, int]] = []
-        self.made_of = MadeOf(tape.nodes, tape.n_inputs)
+        self.made_of = MadeOf(tape)
         self.owner = self.made_of.owner
         self.stage_names = [INPUT]
         self.rows: dict[str, Rows] = {INPUT: tuple(range(tape.n_inputs))}
