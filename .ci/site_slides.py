@@ -35,7 +35,7 @@ TEMPLATE = """
 .reveal .slides :is(img, iframe) { max-width: 100%; max-height: none; margin: 0; border: 0; }
 .reveal img { width: auto; object-fit: contain; object-position: left; }
 .reveal iframe { width: 100%; }
-.reveal p:has(+ iframe) { font-size: 20px; margin: 0 0 8px; }
+.reveal p:has(+ iframe) { font-size: 15px; margin: 0 0 4px; }  /* for who gives the lesson: the room is the picture's */
 .reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none; }
 </style>
 {%- endblock -%}
