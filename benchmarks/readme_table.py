@@ -2,12 +2,13 @@
 
     python benchmarks/readme_table.py
 
-Writes them between the two markers of each file and prints what is asked for; a test compares.
+Writes each between two markers of its file and prints what is asked for; a test compares.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,53 @@ def markdown() -> str:
     return f"{table()}{CALLS}\n\n{intel}\n\n{others()}"
 
 
+TRAINED = {
+    "rgb": "`rgb`: 12 weights, batch of 1,024, float32",
+    "playground": "`playground`: 25 weights, batch of 10, float32",
+    "xor": "`xor`: 12 weights, batch of 1, float32",
+    "2-4-2-1: page": "TensorFlow Playground's default network, 2-4-2-1, batch of 10, float64",
+    "2-4-2-1: Playground": "the same, by TensorFlow Playground's own code",
+}
+
+
+def page_trains() -> str:
+    """Steps of training in a browser."""
+    report = results("browser_training")
+    lines = ["| network | a step | steps a second |", "|---|---|---|"]
+    for name, said in TRAINED.items():
+        rate = float(f"{report['rates'][name]:.3g}")
+        lines.append(f"| {said} | {median(report, name)} | {rate:,.0f} |")
+    return "\n".join(lines)
+
+
+def live_cell() -> str:
+    """Frames of a cell in a notebook."""
+    report = results("live_cell")
+    heads = (
+        "picture in pixels", "frames received per second", "frames drawn per second",
+        "frames received, drawn per second while another cell computes", "time from a change to its picture",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for size in dict.fromkeys(name.partition(":")[0] for name in report["rates"]):
+        alone = [report["rates"][f"{size}: from one frame {what} to the next"] for what in ("received", "drawn")]
+        beside = [
+            report["rates"][f"{size}: the same, {what}, beside a cell that computes"] for what in ("received", "drawn")
+        ]
+        edit = median(report, f"{size}: an edit, until it is drawn")
+        lines.append(f"| {size.replace('x', ' x ')} | {alone[0]} | {alone[1]} | {beside[0]}, {beside[1]} | {edit} |")
+    return "\n".join(lines)
+
+
+def page_plays() -> str:
+    """Frames of a page that plays a recorded run."""
+    rates = results("browser_player")["rates"]
+    lines = ["| page | frames per second while it plays | while one turns it |", "|---|---|---|"]
+    for name in dict.fromkeys(re.split(" plays| is turned", key)[0] for key in rates):
+        plays, turned = (rates[f"{name} {way}: from one frame to the next"] for way in ("plays", "is turned"))
+        lines.append(f"| `{name.replace(', ', ' --hidden ')}` | {plays} | {turned} |")
+    return "\n".join(lines)
+
+
 def gpu() -> str:
     """Steps on a GPU; of each figure the last that was measured."""
     found: dict[str, dict[str, float]] = {}
@@ -209,16 +257,22 @@ def foreseen() -> list[str]:
     return lines
 
 
-FILES = {"docs/gpu.md": gpu, "README.md": readme, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}
+FILES = {
+    "docs/gpu.md": (gpu,),
+    "README.md": (readme,),
+    "docs/figures.md": (markdown, page_trains, live_cell, page_plays),
+    "benchmarks/README.md": (goals_markdown,),
+}
+"""The figures of each file, in the order of their markers."""
 
 
 def main() -> None:
     """Renew the files."""
     for name, made in FILES.items():
         path = ROOT / name
-        before, _, rest = path.read_text(encoding="utf-8").partition(START)
-        after = rest.partition(END)[2]
-        path.write_text(f"{before}{START}\n{made()}\n{END}{after}", encoding="utf-8")
+        first, *rest = path.read_text(encoding="utf-8").split(START)
+        parts = [f"\n{one()}\n{END}{part.partition(END)[2]}" for one, part in zip(made, rest, strict=True)]
+        path.write_text(START.join([first, *parts]), encoding="utf-8")
     rows = goals()
     for what, measured, asked, reached in rows:
         print(f"{what:70} {measured:>14}   asked: {asked:<26}{'' if reached else ' NOT reached'}")
