@@ -408,6 +408,8 @@ class Workbench:
     def _write_static(self) -> None:
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
+        if self.theme.presenter and self.places.more and self.side.column.left_out_line():  # both are in the margin
+            wide = min(wide, self.places.more[0] - 2 * MARGIN)
         table = self.keys if self.step_drawing.micro_step is None else self.step_drawing.keys or self.keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self.scenery.static, *self._key_line]

@@ -365,6 +365,19 @@ def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_nothing(rgb_scene
         assert "Shift+Right" not in hand.texts()
 
 
+@pytest.mark.parametrize("name", ["rgb", "neuron", "xor"])
+@pytest.mark.parametrize("size", [(1024, 768), (1280, 800), (1280, 720), (800, 600)])
+def test_no_key_of_a_presenter_lies_on_the_line_about_panels_without_room(name, size):
+    with live_hand(make_scene(name), size, theme=presenting("dark")) as hand:
+        for _ in range(2):
+            bench = hand.view.bench
+            keys = [box_of(one) for one in texts(bench._key_line)]
+            rest = [box_of(one) for one in texts(bench.side.column.left_out_line())]
+            assert keys
+            assert not [(one, other) for one in keys for other in rest if overlap(one, other)]
+            hand.key(".")
+
+
 # ---- mistakes that are on
 
 
