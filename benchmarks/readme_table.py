@@ -45,6 +45,11 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
+def times(ratio: float) -> str:
+    """Three digits of a ratio."""
+    return f"{float(f'{ratio:.3g}'):,g}"
+
+
 def peers(chosen: Collection[str], report: str) -> list[str]:
     """A line for each chosen workload, or for all: PyTorch eager, JAX jit or scan, the numba engine, both ratios."""
     medians: dict[str, dict[str, float]] = {}
@@ -57,7 +62,7 @@ def peers(chosen: Collection[str], report: str) -> list[str]:
             continue
         ours, eager = found["numba"], found["PyTorch eager"]
         jax = min(time for name, time in found.items() if name.startswith("JAX"))
-        cells = (workload, duration(eager), duration(jax), duration(ours), f"{eager / ours:.3g}", f"{jax / ours:.3g}")
+        cells = (workload, duration(eager), duration(jax), duration(ours), times(eager / ours), times(jax / ours))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -122,7 +127,7 @@ def goals() -> list[Row]:
     for workload, peers_of_it in results("peers")["goals"].items():
         for peer, goal in peers_of_it.items():
             asked = f"at least {goal['at_least']:g}, aim {goal['aim']:g}"
-            rows.append((f"{workload}: times as fast as {peer}", f"{goal['ratio']:.3g}", asked, goal["reached"]))
+            rows.append((f"{workload}: times as fast as {peer}", times(goal["ratio"]), asked, goal["reached"]))
     asked = f"at least {live['asked']['share']:.0%}, at most {1e3 * live['asked']['frame_gap_99_s']:g} ms"
     for name, scene in live["scenes"].items():
         measured = f"{scene['share']:.0%}, {1e3 * scene['frame_gap_99_s']:.0f} ms"

@@ -52,10 +52,6 @@ def test_every_script_is_in_the_readme_and_has_a_report_of_a_full_run():
             assert timing["rounds"] >= 1
 
 
-OLD = {"browser_training", "making", "million_cubes"}
-"""Reports of a time before this rule: of a commit that is gone, or of a machine that did other things too."""
-
-
 def test_a_report_names_a_commit_of_this_history_and_a_quiet_machine():
     """A shallow copy has no history to ask."""
 
@@ -63,13 +59,12 @@ def test_a_report_names_a_commit_of_this_history_and_a_quiet_machine():
         return subprocess.run(["git", *words], cwd=FOLDER, capture_output=True, text=True, check=False)
 
     whole = git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
-    assert set(MEASURED) >= OLD
     for name in MEASURED:
         report, machine = report_of(name), report_of(name)["machine"]
         known = re.fullmatch("[0-9a-f]{10,}", report["commit"]) is not None
         found = not whole or git("merge-base", "--is-ancestor", report["commit"], "HEAD").returncode == 0
         quiet = machine["load_before"] < 0.5 * machine["cores"]
-        assert (known and found and quiet) or name in OLD, name
+        assert known and found and quiet, name
 
 
 def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):
