@@ -73,6 +73,7 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
         timeout=600,  # seconds of a cell that never ends; one that compiles on a busy machine does
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,  # else the outputs would be cut where the kernel was slow
         resources={"metadata": {"path": str(folder)}},
         extra_arguments=["--IPKernelApp.log_level=40"],
     )

@@ -170,7 +170,7 @@ def slides_of(notebook: nbformat.NotebookNode) -> str:
     """The slides of a notebook as one page."""
     title = notebook.cells[0].source.partition("\n")[0].removeprefix("# ")
     slides = nbformat.v4.new_notebook(cells=[*divide(notebook.cells)], metadata=notebook.metadata)
-    asked = {"TagRemovePreprocessor": {"remove_input_tags": {HIDDEN}}, "CoalesceStreamsPreprocessor": {"enabled": True}}
+    asked = {"TagRemovePreprocessor": {"remove_input_tags": {HIDDEN}}}
     exporter = SlidesExporter(
         Config(asked),
         raw_template=TEMPLATE.replace("PREDICTED", PREDICTED),
