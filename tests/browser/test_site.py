@@ -201,6 +201,7 @@ def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
         assert page.evaluate(there, place)
         for key in keys:
             page.keyboard.press(key)
+            frame.wait_for_function("() => !document.hasFocus()")  # the frame is another process, which learns it late
             page.wait_for_function("() => document.activeElement === document.body")
         page.wait_for_function(away, arg=place)
         page.keyboard.press(back)

@@ -165,6 +165,23 @@ class _Loop:
                 launch()
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A :class:`Repeatable`: one launch that reads how many steps it does, after a `counter` is cleared."""
+
+    device: Device
+    launch: Repeatable
+    count: Buffer
+    counter: Buffer | None = None
+
+    def run(self, times: int = 1) -> None:
+        """Do `times` steps."""
+        self.device.upload(self.count, np.array([times], np.int64))
+        if self.counter is not None:
+            self.device.upload(self.counter, np.zeros(1, np.int32))
+        self.launch.run()
+
+
 class ListingDevice(SynchronousDevice):
     """A device without memory that computes nothing. It finds out the memory that a problem needs, without a GPU.
 

@@ -16,7 +16,7 @@ from .... import rng
 from ....tape import Program
 from ...problem import Problem
 from ..catalog import written
-from ..device import Buffer, Device, Launch, Repeatable, State
+from ..device import Buffer, Counted, Device, Launch, Repeatable, State
 from ..kernel import Kernel
 from ..machine import PICKED, STREAMED, Machine, Shape
 from ..steps import Steps
@@ -358,16 +358,4 @@ class LonelySteps(BlockSteps):
 
     def recorded(self, launches: Sequence[Launch]) -> Repeatable:
         """A launch that is told how many steps it does."""
-        return _Counted(self.device, self.device.record(launches), self.count)
-
-
-class _Counted:
-    """See :class:`~scalarviz.engine.cuda.device.Repeatable`: one launch, whatever the number."""
-
-    def __init__(self, device: Device, launch: Repeatable, count: Buffer) -> None:
-        self.device, self.launch, self.count = device, launch, count
-
-    def run(self, times: int = 1) -> None:
-        """So many steps."""
-        self.device.upload(self.count, np.array([times], np.int64))
-        self.launch.run()
+        return Counted(self.device, self.device.record(launches), self.count)

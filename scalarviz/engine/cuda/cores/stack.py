@@ -42,8 +42,8 @@ def sixteens(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Dense:
-    """A layer; places are bytes of shared memory."""
+class Layer:
+    """A layer as it is recorded."""
 
     inputs: int
     outputs: int
@@ -52,6 +52,12 @@ class Dense:
     op: str  # its activation; "" for none
     operand: int
     numbers: tuple[float, ...]  # the activation's other operands
+
+
+@dataclass(frozen=True)
+class Dense(Layer):
+    """A layer in its block; places are bytes of shared memory."""
+
     samples: int  # of a tile
     weights_at: int
     biases_at: int
@@ -184,19 +190,6 @@ def stack_of(problem: Problem) -> Stack | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A layer as it is recorded."""
-
-    inputs: int
-    outputs: int
-    weight: int
-    bias: int
-    op: str
-    operand: int
-    numbers: tuple[float, ...]
-
-
 class _Reading:
     """Reads a program as a stack; see :func:`stack_of`."""
 
@@ -205,7 +198,7 @@ class _Reading:
         self.joins = find_joins(program, (program.loss,)).behind
         self.row_of_input = {int(row): k for k, row in enumerate(program.input_rows)}
 
-    def run(self) -> tuple[list[_Read], NDArray[np.int64], float, int] | None:
+    def run(self) -> tuple[list[Layer], NDArray[np.int64], float, int] | None:
         instructions = self.program.instructions
         if len(instructions) < 4 or [(i.kind, i.op) for i in instructions[-2:]] != [
             ("squares", ""),
@@ -234,7 +227,7 @@ class _Reading:
             return None
         return layers, np.array([*inputs, *targets]), float(squares.numbers[0]), self.scale
 
-    def _layer(self, at: int, rows: NDArray[np.int64] | None) -> tuple[_Read, int, NDArray[np.int64]] | None:
+    def _layer(self, at: int, rows: NDArray[np.int64] | None) -> tuple[Layer, int, NDArray[np.int64]] | None:
         """Return a layer, the number of operations behind it, and the rows of its results."""
         i = self.program.instructions[at]
         if i.kind != "layer" or at not in self.joins or (rows is not None and not np.array_equal(i.args.ravel(), rows)):
@@ -252,7 +245,7 @@ class _Reading:
             return None
         act = others[0] if others else Join(0, "", 0, (0.0, 0.0))
         last = self.program.instructions[behind.indices[-1]]
-        layer = _Read(inputs, i.count, weight, bias, act.op, act.operand, behind.numbers)
+        layer = Layer(inputs, i.count, weight, bias, act.op, act.operand, behind.numbers)
         return layer, len(behind.links), np.arange(last.dst, last.dst + last.count)
 
     def _run(self, first: int, count: int) -> int | None:
@@ -261,7 +254,7 @@ class _Reading:
         return int(mine[0]) if mine[0] >= 0 and np.array_equal(mine, np.arange(mine[0], mine[0] + count)) else None
 
 
-def _laid(read: tuple[list[_Read], NDArray[np.int64], float, int], samples: int, batch: int, parameters: int) -> Stack:
+def _laid(read: tuple[list[Layer], NDArray[np.int64], float, int], samples: int, batch: int, parameters: int) -> Stack:
     """Return the stack with tiles of so many samples."""
     layers, columns, factor, scale = read
     at, places = 0, []
@@ -273,8 +266,16 @@ def _laid(read: tuple[list[_Read], NDArray[np.int64], float, int], samples: int,
     for layer, (weights_at, biases_at) in zip(layers, places, strict=True):
         rows = 2 * samples * (sixteens(layer.inputs) + PADDING)
         sums = 2 * samples * (sixteens(layer.outputs) + PADDING)
-        given = (layer.inputs, layer.outputs, layer.weight, layer.bias, layer.op, layer.operand, layer.numbers)
-        found.append(Dense(*given, samples, weights_at, biases_at, at, at + rows))
+        found.append(
+            Dense(
+                **vars(layer),
+                samples=samples,
+                weights_at=weights_at,
+                biases_at=biases_at,
+                rows_at=at,
+                sums_at=at + rows,
+            )
+        )
         at += rows + sums
     sums_at = at + 8 * samples
     return Stack(tuple(found), columns, factor, scale, samples, batch, parameters, at, sums_at, sums_at + 8 * THREADS)

@@ -11,7 +11,7 @@ from .... import rng
 from ....tape import Program
 from ...problem import Problem
 from ..catalog import written
-from ..device import Buffer, Device, Launch, Repeatable, State
+from ..device import Counted, Device, Launch, Repeatable, State
 from ..machine import Machine, Shape
 from ..steps import Steps
 from .stack import THREADS, Stack
@@ -66,17 +66,4 @@ class CoreSteps(Steps):
 
     def recorded(self, launches: Sequence[Launch]) -> Repeatable:
         """A launch that is told how many steps it does."""
-        return _Counted(self.device, self.device.record(launches), self.count, self.counter)
-
-
-class _Counted:
-    """See :class:`~scalarviz.engine.cuda.device.Repeatable`: one launch, whatever the number."""
-
-    def __init__(self, device: Device, launch: Repeatable, count: Buffer, counter: Buffer) -> None:
-        self.device, self.launch, self.count, self.counter = device, launch, count, counter
-
-    def run(self, times: int = 1) -> None:
-        """So many steps."""
-        self.device.upload(self.count, np.array([times], np.int64))
-        self.device.upload(self.counter, np.zeros(1, np.int32))
-        self.launch.run()
+        return Counted(self.device, self.device.record(launches), self.count, self.counter)
