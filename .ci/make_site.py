@@ -108,7 +108,9 @@ def main() -> int:
         code = sphinx(["-q", "-b", "html", "-W", "--keep-going", "-c", str(ROOT / "docs" / "site"),
                        "-D", f"html_extra_path={players}", str(source), str(arguments.folder)])  # fmt: skip
     if not code:
-        print(f"wrote {arguments.folder / 'index.html'}")
+        print(
+            f"wrote {arguments.folder / 'index.html'}, and the slides of the lessons in {arguments.folder / 'slides'}"
+        )
     return code
 
 

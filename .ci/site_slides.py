@@ -107,13 +107,14 @@ def lines_of(cell: nbformat.NotebookNode) -> float:
     if cell.cell_type == "markdown":
         texts = re.sub(r"(?s)<figure.*?</figure>|<[^>]+>", "", cell.source).split("\n\n")
         return sum(2.5 if text.startswith("#") else 0.8 + 1.25 * -(-len(text) // LETTERS) for text in texts)
-    return 2 + cell.source.count("\n") + sum(1 + 0.88 * shown(output).count("\n") for output in cell.outputs)
+    code = 0 if HIDDEN in cell.metadata.get("tags", ()) else 2 + cell.source.count("\n")
+    return code + sum(1 + 0.88 * shown(output).count("\n") for output in cell.outputs)
 
 
 def shown(output: nbformat.NotebookNode) -> str:
     """The text of an output, or as many lines as its picture takes at least."""
     data = output.get("data", {})
-    framed = "<img " in data.get("text/html", "")
+    framed = "<img " in data.get("text/html", "") or any(kind.startswith("image/") for kind in data)
     return PICTURE if framed else output.get("text") or data.get("text/plain", "")
 
 
@@ -133,7 +134,8 @@ def divide(cells: list[nbformat.NotebookNode]) -> Iterator[nbformat.NotebookNode
         asks = any("**Predict" in part.source for part in block)
         for place, part in enumerate(block):
             if place:
-                kind = "subslide" if live(part) or full + lines_of(part) > LINES else "-"
+                alone = live(part) or HIDDEN in part.metadata.get("tags", ())
+                kind = "subslide" if alone or full + lines_of(part) > LINES else "-"
             full = lines_of(part) + (0.0 if "slide" in kind else full)
             if live(part):
                 full = LINES
@@ -159,11 +161,22 @@ def live(cell: nbformat.NotebookNode) -> bool:
     return any("<iframe " in output.get("data", {}).get("text/html", "") for output in cell.get("outputs", ()))
 
 
+def pictured(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell shows a picture."""
+    return any(shown(output) == PICTURE for output in cell.get("outputs", ()))
+
+
 def parts_of(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
-    """Yield a cell, or text with a headline inside as two."""
+    """Yield a cell; as two, text with a headline inside, and code and its picture. Exercises have no output."""
     sources = re.split(r"\n(?=## )", cell.source) if cell.cell_type == "markdown" else [cell.source]
-    for number, source in enumerate(sources):
-        yield nbformat.from_dict({**cell, "source": FOLDED.sub("", source), "id": f"{cell.id}-{number}"})
+    parts = [{**cell, "source": FOLDED.sub("", source)} for source in sources]
+    tags = cell.metadata.get("tags", [])
+    if any(tag.startswith("exercise") for tag in tags):
+        parts[0]["outputs"] = []
+    elif pictured(cell) and cell.source.count("\n") > 1:
+        parts = [{**cell, "outputs": []}, {**cell, "metadata": {**cell.metadata, "tags": [*tags, HIDDEN]}}]
+    for number, part in enumerate(parts):
+        yield nbformat.from_dict({**part, "id": f"{cell.id}-{number}"})
 
 
 def slides_of(notebook: nbformat.NotebookNode) -> str:
@@ -178,5 +191,6 @@ def slides_of(notebook: nbformat.NotebookNode) -> str:
         reveal_theme="white",
     )
     page, _ = exporter.from_notebook_node(slides, {"metadata": {"name": title}})
+    page = page.replace("#step=0", "#step=0&amp;theme=light")  # as bright as the slides
     page = LINK.sub(lambda found: f"<style>{FONT.sub('', file(found[1]))}</style>", page)
     return page.replace("REVEAL_JS", file("reveal.js"))

@@ -101,7 +101,8 @@ target = 4.0
 loss = (y - target) ** 2
 upstream = 2 * (y - target)
 nudged = ((y + nudge) - target) ** 2
-print(f"loss = {loss}, its slope with respect to y = {upstream}; by a nudge: {(nudged - loss) / nudge:.2f}")
+print(f"loss = {loss}, its slope with respect to y = {upstream}")
+print(f"by a nudge: {(nudged - loss) / nudge:.2f}")
 
 # %% [markdown]
 # The variable `upstream` is the slope of the loss with respect to `y`. `w.backward(upstream)` gives this slope to the

@@ -146,7 +146,8 @@ check = sv.gradcheck(loss_of, 0.8, -0.4, 0.3, 0.2)
 print("gradients agree:", bool(check))
 print("largest error below 1e-9:", check.error < 1e-9)
 forgotten = by_output * by_weight
-print(f"without the sigmoid's slope: {forgotten:.4f} in place of {check.numeric[0]:.4f}")
+print(f"without the sigmoid's slope: {forgotten:.4f}", end=" ")
+print(f"in place of {check.numeric[0]:.4f}")
 
 # %% [markdown]
 # ## 3. Twelve weights: a network

@@ -199,8 +199,9 @@ for _ in range(60):
 by_hand = time.perf_counter() - began
 
 # %%
-print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
-print("from red to red:", "  ".join(f"{number:.3f}" for number in path[:6]), f" ...  {path[-1]:.3f}")
+few, first = losses[::10], path[:6]
+print("loss:", "  ".join(f"{x:.4f}" for x in few), f" ...  {losses[-1]:.4f}")
+print("from red to red:", "  ".join(f"{x:.3f}" for x in first), f" ...  {path[-1]:.3f}")
 
 # %% [markdown]
 # <details>
@@ -258,12 +259,13 @@ def make_run(engine):
     net = nn.Network(3, 3, activation=nn.Sigmoid())
     net[0].weight.data, net[0].bias.data = start, np.zeros(3)
     sgd = optim.SGD(net.parameters(), lr=5.0)
-    return sv.Run(net, nn.MSELoss(), sgd, data=(colours, wanted), engine=engine, dtype="float64")
+    data = (colours, wanted)
+    return sv.Run(net, nn.MSELoss(), sgd, data, engine=engine, dtype="float64")
 
 
 # %% [markdown]
 # **Predict:** each engine takes sixty steps from the same first weights. Will its weights agree with those of our loop
-# to 2 digits, to 6 digits, or to all 16 digits that the computer stores?
+# to 2 digits, to 12 digits, or to all 16 digits that the computer stores?
 
 # %%
 away = {}
@@ -271,7 +273,8 @@ for engine in ("objects", "numpy", "numba"):
     with make_run(engine) as run:
         run.step(60)
         away[engine] = abs(run.model[0].weight.data - found).max()
-    print(f"{engine:8} equal to 12 digits: {away[engine] < 1e-12}   to 2 digits: {away[engine] < 0.01}")
+    print(f"{engine:8} equal to 12 digits: {away[engine] < 1e-12}", end="   ")
+    print(f"to 2 digits: {away[engine] < 0.01}")
 
 # %% [markdown]
 # So the fast engines do not approximate. (Only the last digits may differ, because a computer rounds after every
@@ -297,8 +300,9 @@ print("100 times as many steps in less time:", seconds < by_hand)
 
 # %%
 run = make_run("numba")
-names, panels = ("r", "g", "b"), (ColourCube(np.array(colours), np.array(wanted)), LossCurve())
-scene = Scene("invert", run, np.array(orange), 1 - np.array(orange), names, names, panels)
+names, given = ("r", "g", "b"), np.array(orange)
+panels = ColourCube(np.array(colours), np.array(wanted)), LossCurve()
+scene = Scene("invert", run, given, 1 - given, names, names, panels)
 run.step(1000)
 show(scene, size=(960, 560))
 
@@ -306,7 +310,8 @@ show(scene, size=(960, 560))
 # After a thousand steps orange becomes almost the right blue. The six weights between different colours are about zero.
 
 # %%
-print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 1) for x in orange])
+print("orange ->", run.predict([orange])[0].round(2), end="   ")
+print("wanted", [round(1 - x, 1) for x in orange])
 
 # %% [markdown]
 # ## Live
@@ -327,8 +332,8 @@ sv.lesson("02")
 
 # %% [markdown]
 # With the learning rate 50, the loss jumps up and down at first, but after a hundred steps it is small. Now try 500:
-# pause, restart, type 500, and train again. The first steps move all sums far from 0. There the sigmoids are flat:
-# their slopes are almost 0, so the network stops learning. Lesson 08 shows a network with this fault.
+# pause, go back to step 0, type 500, and train again. The first steps move all sums far from 0. There the sigmoids are
+# flat: their slopes are almost 0, so the network stops learning. Lesson 08 shows a network with this fault.
 
 # %% [markdown]
 # ## Now you

@@ -64,7 +64,7 @@ def test_a_report_names_a_commit_of_this_history_and_a_quiet_machine():
         known = re.fullmatch("[0-9a-f]{10,}", report["commit"]) is not None
         found = not whole or git("merge-base", "--is-ancestor", report["commit"], "HEAD").returncode == 0
         quiet = machine["load_before"] < 0.5 * machine["cores"]
-        assert known and found and quiet, name
+        assert (known, found, quiet) == (True, True, True), name
 
 
 def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):

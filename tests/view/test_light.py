@@ -678,7 +678,7 @@ def test_adams_new_weight_can_be_worked_out_from_the_screen(step):
         index = told.sentence.index
         assert float(f"{eval(python):.4g}") == pytest.approx(float(right), rel=2e-4)
         assert float(right) == pytest.approx(float(walk.opened.new_values[index]), rel=1e-3)
-        assert "trial step: undone at the end" in told.headline
+        assert "trial step: undone before the real one" in told.headline
 
 
 def test_before_the_forward_pass_all_gradients_are_0(step):

@@ -303,7 +303,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
 
 
 @pytest.mark.parametrize("weights", [1, 2])
-@pytest.mark.parametrize(("rate", "says"), [(0.1, "downhill"), (0.9, "past the minimum"), (1.1, "if lr is above 1.0")])
+@pytest.mark.parametrize(("rate", "says"), [(0.1, "downhill"), (0.9, "past the minimum"), (1.1, "lr is above 1.0")])
 def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     scene = made(lr=rate, weights=weights)
     with scene.run as run:

@@ -192,7 +192,7 @@ class MicroStepView(OpenedStep):
     @property
     def headline(self) -> str:
         """The HUD's second line: the position in the step."""
-        mode = "trial step: undone at the end" if self.trial else f"{self.samples}: real step"
+        mode = "trial step: undone before the real one" if self.trial else f"{self.samples}: real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
         place = some if self.adding else f"micro-step {self.position} of {self.count}"
         parts = f"paused inside step {self.step:,}", mode, place  # the last may have no room

@@ -939,8 +939,8 @@ def verdict(place: WeightPlace, names: Sequence[str], told: tuple[float, float, 
     if _is_lost_in_the_last_digits(place, step, start, end):
         return first, "too small to change the loss" if step.any() else "it does not move", False
     if end > start:
-        since = f" if lr is above {rate_text(float(f'{limit:.2g}'))}" if np.isfinite(limit) else ""
-        return first, f"{RISES}{since}", True
+        above = f"overshoots: lr is above {rate_text(float(f'{limit:.2g}'))}"
+        return first, above if np.isfinite(limit) else RISES, True
     if np.isfinite(limit) and place.lr > limit / 2 * 1.001:
         return first, "downhill, past the minimum", False
     return first, "downhill", False
