@@ -188,9 +188,10 @@ def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
     stands = "([h, v]) => { const at = Reveal.getIndices(); return (at.h === h && at.v === v) === THERE; }"
     there, away = (stands.replace("THERE", text) for text in ("true", "false"))
 
-    def click():
-        page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
-        frame.wait_for_function("() => document.hasFocus()")
+    def click():  # the frame is another process: a focus that the slides took may come after a click so soon behind it
+        while not frame.evaluate("document.hasFocus()"):
+            page.frame_locator("iframe").locator("#scene").click(position={"x": 5, "y": 200})
+            page.wait_for_timeout(300)
         page.wait_for_function("() => document.activeElement.tagName === 'IFRAME'")
 
     for keys, back in ((["PageDown"], "PageUp"), (["PageUp"], "PageDown"), (["Escape", "Space"], "PageUp")):

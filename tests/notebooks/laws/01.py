@@ -5,7 +5,7 @@ assert y == -3.0 * 2.0
 assert np.isclose(by_w, x)
 assert np.isclose(by_x, w.data)
 
-# %% after: print(f"loss = {loss}, its slope with respect to y = {upstream}; by a nudge: {(nudged - loss) / nudge:.2f}")
+# %% after: print(f"by a nudge: {(nudged - loss) / nudge:.2f}")
 assert abs((nudged - loss) / nudge - upstream) < 0.01
 
 # %% after: print(f"w.grad = {w.grad}, passed on to the input: {to_input}")
