@@ -133,13 +133,13 @@ def divide(cells: list[nbformat.NotebookNode]) -> Iterator[nbformat.NotebookNode
             kind = "subslide" if not joins else "fragment" if asks else "-"
         asks = any("**Predict" in part.source for part in block)
         for place, part in enumerate(block):
+            alone = HIDDEN in part.metadata.get("tags", ())  # a live cell, or a picture behind its code
             if place:
-                alone = live(part) or HIDDEN in part.metadata.get("tags", ())
                 kind = "subslide" if alone or full + lines_of(part) > LINES else "-"
             full = lines_of(part) + (0.0 if "slide" in kind else full)
             if live(part):
                 full = LINES
-            elif asks:
+            elif asks and not alone:
                 part.metadata.tags = [*part.metadata.get("tags", ()), PREDICTED]
             part.metadata["slideshow"] = {"slide_type": kind}
             yield part

@@ -298,6 +298,7 @@ class MadeOf:
         return found
 
     def _joined(self, rows: Iterable[int], passing: dict[int, set[int]]) -> set[int]:
+        """Return the stages of all `rows`; sets that `passing` holds for them are taken out and used up."""
         made = set[int]()
         for row in rows:
             stage = self.owner.get(row)
