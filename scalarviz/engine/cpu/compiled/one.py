@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..vector.capability import COLUMNS
-from ..vector.conv import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
+from ..vector.conv import HIGH, SIDE, shift_outer_tile, shifts_narrow, shifts_wide
 from ..vector.emitter import TALL, TILE_ROWS, lanes_of
 from ..wire import ADDED, BASE, TAKER
 from .intrinsics import callee, one_of, row_at, select, stack_room, zero_of
@@ -180,8 +180,9 @@ def conv_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, g
     v = 0
     while v < vectors:
         lane, wide = v * lanes_of(theta), v + SIDE <= whole
-        for i in range(0, outputs, TALL):
-            first, rows, w = to + i * to_step + lane, min(outputs - i, TALL), weight + i * weight_step
+        most = HIGH if wide else TALL
+        for i in range(0, outputs, most):
+            first, rows, w = to + i * to_step + lane, min(outputs - i, most), weight + i * weight_step
             b = bias + i if bias >= 0 else -1
             if wide:
                 shifts_wide(

@@ -33,8 +33,9 @@ from .emitter import (
     tiles,
 )
 
-SIDE = 3 if WIDE == 4 else 1
-"""Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""
+SIDE, HIGH = (3, TALL) if WIDE == 4 else (2, TILE_ROWS)
+"""Vectors of positions of a wide tile side by side, and its outputs: each number of theta that is fetched is used so
+often as there are vectors, and each vector so often as there are outputs."""
 
 
 def _shifts(e: Emitter, a: Any, rows: int, side: int) -> None:
@@ -90,15 +91,17 @@ def _put(e: Emitter, sums: list[list[Any]], results: list[Any], adding: Any, end
             e.store_masked(b.load(total), place, end)
 
 
-def _shifts_tile(side: int) -> Any:
+def _shifts_tile(side: int, most: int) -> Any:
     names = (
         "space pool theta to to_step rows weight weight_step bias adding taps count run row_step run_step lane masks "
         "mask_step end"
     )
-    return tiles(names, lambda e, a, rows: _shifts(e, a, rows, side), "rows", zip(range(1, TALL + 1), strict=True))
+    return tiles(
+        names, lambda e, a, rows: _shifts(e, a, rows, side), "rows", zip(range(1, most + 1), strict=True), hides=True
+    )
 
 
-shifts_wide, shifts_narrow = _shifts_tile(SIDE), _shifts_tile(1)
+shifts_wide, shifts_narrow = _shifts_tile(SIDE, HIGH), _shifts_tile(1, TALL)
 
 
 def _shift_outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
@@ -122,7 +125,7 @@ def _shift_outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
 
 shift_outer_tile = tiles(
     "space pool grad up up_step rows table columns vectors to to_step",
-    _shift_outer, "rows columns", product(range(1, TILE_ROWS + 1), range(1, COLUMNS + 1)),
+    _shift_outer, "rows columns", product(range(1, TILE_ROWS + 1), range(1, COLUMNS + 1)), hides=True,
 )  # fmt: skip
 
 
@@ -151,6 +154,7 @@ def _sums(e: Emitter, a: Any, wide: int, rows: int) -> None:
 sums_tile = sums_tiles(
     "space pool theta width to to_step rows weight weight_step bias adding entries count run row_step run_step lane",
     _sums,
+    hides=True,
 )
 
 
@@ -172,7 +176,7 @@ def _outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
 
 outer_places_tile = tiles(
     "space pool grad to to_step up up_step rows table table_step columns places lanes",
-    _outer, "rows columns", product(range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)),
+    _outer, "rows columns", product(range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)), hides=True,
 )  # fmt: skip
 
 

@@ -85,11 +85,11 @@ class Emitter:
         """A vector of zeros."""
         return ir.Constant(self.vector, [0.0] * self.lanes)
 
-    def splat(self, number: Any) -> Any:
+    def splat(self, number: Any, vector: Any = None) -> Any:
         """`number` on all lanes."""
-        nothing = ir.Constant(self.vector, ir.Undefined)
-        one = self.b.insert_element(nothing, number, INDEX(0))
-        return self.b.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(INDEX, self.lanes), [0] * self.lanes))
+        kind = vector or self.vector
+        nothing = ir.Constant(kind, ir.Undefined)
+        return self.shuffle(self.b.insert_element(nothing, number, INDEX(0)), nothing, [0] * kind.count)
 
     def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
         """Lanes of `a`, and of `b` behind them."""
@@ -141,8 +141,7 @@ class Emitter:
         """Which lanes of a vector (of `width`) are the first `lanes` (an i64)."""
         width = width or self.lanes
         counts = ir.VectorType(INDEX, width)
-        number = self.b.insert_element(ir.Constant(counts, ir.Undefined), self.b.trunc(lanes, INDEX), INDEX(0))
-        limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * width)
+        limit = self.splat(self.b.trunc(lanes, INDEX), counts)
         return self.b.icmp_signed("<", ir.Constant(counts, list(range(width))), limit)
 
     def begin(self, sums: list[list[Any]], results: list[Any], theta: Any, bias: Any, adding: Any) -> None:
@@ -181,8 +180,15 @@ class Emitter:
 
     def bits(self, word: Any) -> Any:
         """The lowest bits of an i64 as a mask."""
-        narrow = self.b.trunc(word, ir.IntType(self.lanes))
-        return self.b.bitcast(narrow, ir.VectorType(ir.IntType(1), self.lanes))
+        if VECTOR_BYTES == 64:  # such processors have registers for masks
+            narrow = self.b.trunc(word, ir.IntType(self.lanes))
+            return self.b.bitcast(narrow, ir.VectorType(ir.IntType(1), self.lanes))
+        # for others LLVM would take the bits apart one by one
+        kind = ir.IntType(8 * self.bytes)
+        every = ir.VectorType(kind, self.lanes)
+        own = ir.Constant(every, [1 << lane for lane in range(self.lanes)])
+        set_here = self.b.and_(self.splat(self.b.trunc(word, kind), every), own)
+        return self.b.icmp_unsigned("!=", set_here, ir.Constant(every, [0] * self.lanes))
 
     def _masked(self, name: str, result: Any, arguments: list[Any]) -> Any:
         kind = ir.FunctionType(result, [argument.type for argument in arguments])
@@ -240,11 +246,25 @@ def cases(builder: Any, value: Any) -> Iterator[Callable[[int], Any]]:
     builder.position_at_end(end)
 
 
-def tiles(names: str, write: Callable[..., None], by: str, sizes: Iterable[tuple[int, ...]], pointers: int = 3) -> Any:
+def _hidden(builder: Any, value: Any) -> Any:
+    """The same number, of which LLVM knows nothing any more."""
+    return builder.asm(ir.FunctionType(WORD, [WORD]), "", "=r,0", [value], side_effect=False)
+
+
+def tiles(
+    names: str,
+    write: Callable[..., None],
+    by: str,
+    sizes: Iterable[tuple[int, ...]],
+    pointers: int = 3,
+    hides: bool = False,
+) -> Any:
     """An intrinsic with a case for every size of a tile: ``write(emitter, arguments, *size)`` writes it.
 
     Its arguments are called `names`: some pointers, the last one to the dtype, then int64 numbers. Those of
-    `by` tell the case; ``biased`` is 1 if the argument ``bias`` is not -1.
+    `by` tell the case; ``biased`` is 1 if the argument ``bias`` is not -1. If it `hides` the numbers, LLVM does not
+    know how they change from call to call. In a loop of many short calls it would keep the addresses of every size up
+    to date, forty additions in memory a call; for the long calls of layers what it knows is worth more.
     """
     each, arguments, kind = list(sizes), names.split(), Parameter.POSITIONAL_OR_KEYWORD
 
@@ -255,6 +275,8 @@ def tiles(names: str, write: Callable[..., None], by: str, sizes: Iterable[tuple
             biased = name == "biased"
             part = call.b.zext(call.b.icmp_signed(">=", args.bias, WORD(0)), WORD) if biased else getattr(args, name)
             number = call.b.add(call.b.mul(number, WORD(8)), part)
+        for name in arguments[pointers:] if hides else ():
+            setattr(args, name, _hidden(call.b, getattr(args, name)))
         with cases(call.b, number) as case:
             for size in each:
                 with case(reduce(lambda place, part: 8 * place + part, size)):
@@ -271,9 +293,9 @@ WIDTHS = {WIDE: TILE_ROWS, MIDDLE: TALL, 1: TALL}
 _SUMS = [(wide, rows) for wide, tallest in WIDTHS.items() for rows in range(1, tallest + 1)]
 
 
-def sums_tiles(names: str, write: Callable[..., None]) -> Any:
+def sums_tiles(names: str, write: Callable[..., None], hides: bool = False) -> Any:
     """An intrinsic of tiles of sums: ``width`` vectors of lanes, ``rows`` results."""
-    return tiles(names, write, "width rows", _SUMS)
+    return tiles(names, write, "width rows", _SUMS, hides=hides)
 
 
 def _combine(e: Emitter, a: Any, wide: int, rows: int) -> None:
