@@ -180,28 +180,44 @@ outer_places_tile = tiles(
 )  # fmt: skip
 
 
+class _Some:
+    """The first `lanes` lanes of a vector, at most all."""
+
+    def __init__(self, e: Emitter, lanes: Any) -> None:
+        self._e, self.mask = e, e.mask(lanes)
+        self._all = e.b.icmp_signed(">=", lanes, WORD(e.lanes))
+
+    def put(self, value: Any, address: Any) -> None:
+        """Store them; whole vectors apart, because masked stores are slow on some processors."""
+        with self._e.b.if_else(self._all) as (every, some):
+            with every:
+                self._e.store(value, address)
+            with some:
+                self._e.store_masked(value, address, self.mask)
+
+
 class _Windows(Emitter):
     """Some neighbouring windows: `left` of them, at most a vector."""
 
     def __init__(self, builder: Any, pointer: Any, left: Any) -> None:
         super().__init__(builder, pointer)
         twice = builder.mul(left, WORD(2))
-        self.these = self.mask(left)
-        self.halves = self.mask(twice), self.mask(builder.sub(twice, WORD(self.lanes)))
+        self.these = _Some(self, left)
+        self.halves = _Some(self, twice), _Some(self, builder.sub(twice, WORD(self.lanes)))
 
     def apart(self, address: Any) -> list[Any]:
         """Left and right operands of the windows whose picture row begins at an address."""
-        a, b = (self.load_masked(self.offset(address, k), mask) for k, mask in enumerate(self.halves))
+        a, b = (self.load_masked(self.offset(address, k), some.mask) for k, some in enumerate(self.halves))
         return [self.shuffle(a, b, list(range(k, 2 * self.lanes, 2))) for k in range(2)]
 
     def together(self, left: Any, right: Any, address: Any, adding: bool) -> None:
         """The inverse of `apart`: store, or add."""
         mixed = [k // 2 + k % 2 * self.lanes for k in range(2 * self.lanes)]
-        for k, mask in enumerate(self.halves):
+        for k, some in enumerate(self.halves):
             value, where = self.shuffle(left, right, mixed[k * self.lanes :][: self.lanes]), self.offset(address, k)
             if adding:
-                value = self.b.fadd(self.load_masked(where, mask), value)
-            self.store_masked(value, where, mask)
+                value = self.b.fadd(self.load_masked(where, some.mask), value)
+            some.put(value, where)
 
     def larger(self, a: Any, b: Any) -> Any:
         """The larger one; a NaN is larger than anything."""
@@ -232,7 +248,7 @@ def window_maxima(
     with cgutils.for_range(call.b, count, intp=WORD) as run:
         *operands, result = _addresses(e, space, pool, to, width, down, runs, lane, run.index)
         a, b, c, d = (x for address in operands for x in e.apart(address))
-        e.store_masked(e.larger(e.larger(e.larger(a, b), c), d), result, e.these)
+        e.these.put(e.larger(e.larger(e.larger(a, b), c), d), result)
 
 
 @inline(lambda space, pool, like, *n: types.void(space, pool, like, *[types.int64] * 8))
@@ -247,8 +263,8 @@ def window_adjoints(
     with cgutils.for_range(b, count, intp=WORD) as run:
         *operands, result = _addresses(e, space, pool, to, width, down, runs, lane, run.index)
         numbers = [x for address in operands for x in e.apart(address)]
-        g = e.load_masked(b.gep(result, [rise]), e.these)
-        terms = e.shares(numbers, e.load_masked(result, e.these), g)
+        g = e.load_masked(b.gep(result, [rise]), e.these.mask)
+        terms = e.shares(numbers, e.load_masked(result, e.these.mask), g)
         targets = [b.gep(address, [shift]) for address in operands]
         with b.if_else(b.icmp_signed("!=", adding, WORD(0))) as (more, fresh):
             for branch, adds in ((more, True), (fresh, False)):
