@@ -60,9 +60,10 @@ def _of_linux(text: str) -> str:
 ROW = 50
 """The cost of a row outside layers, in operations."""
 
-NUMBA_SECONDS = 4.4e-12
-"""Seconds per unit of work with numba on one thread, float32. Ten networks of ``benchmarks/results/peers.json`` take
-3.3e-12 to 6.2e-12. A batch of 4 samples takes 20 times that, because fixed costs dominate its step."""
+NUMBA_SECONDS, NARROW_SECONDS = 4.4e-12, 16e-12
+"""Seconds per unit of work with numba on one thread, float32: with vectors of 64 bytes, and with narrower ones. Ten
+networks of ``benchmarks/results/peers.json`` take 3.3e-12 to 6.2e-12 with AVX-512, 12e-12 to 22e-12 with AVX2 at
+2.45 GHz. A batch of 4 samples takes 20 times that, because fixed costs dominate its step."""
 
 WEIGHT_SECONDS = 6e-10
 """Seconds for the gradient and the update of one weight, from a CNN with 9,098 weights at batch 1."""
@@ -90,9 +91,10 @@ def _work_of(instruction: Instruction) -> int:
     return ROW * instruction.count + 6 * int(instruction.args.size)
 
 
-def numba_seconds(plan: Plan, batch: int, dtype: str) -> float:
+def numba_seconds(plan: Plan, batch: int, dtype: str, vector_bytes: int) -> float:
     """Return the estimated seconds per step with numba on one thread; float64 takes twice the time."""
-    seconds = work_of(plan.body) * batch * NUMBA_SECONDS + plan.n_parameters * WEIGHT_SECONDS
+    unit = NUMBA_SECONDS if vector_bytes >= 64 else NARROW_SECONDS
+    seconds = work_of(plan.body) * batch * unit + plan.n_parameters * WEIGHT_SECONDS
     return 2 * seconds if dtype == "float64" else seconds
 
 

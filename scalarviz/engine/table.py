@@ -203,8 +203,12 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
 
 def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
     """Return why to use the GPU, as one clause; empty if it is not faster or not there. Small steps skip the search."""
-    seconds = numba_seconds(plan, batch, dtype)
-    if not (repays_a_gpu(plan, seconds) and has_package("numba_cuda")):  # asking CUDA itself takes 40 ms
+    if not (has_package("numba_cuda") and has_package("llvmlite")):
+        return ""
+    from .cpu.vector.capability import vector_bytes
+
+    seconds = numba_seconds(plan, batch, dtype, vector_bytes())
+    if not repays_a_gpu(plan, seconds):  # asking CUDA itself takes 40 ms
         return ""
     from .cuda.there import simulated
 
