@@ -226,6 +226,7 @@ def play(notebook: nbformat.NotebookNode, folder: Path, wanted: int | None) -> N
             with sv.Recording(scene, every, gradients=True, updates=True, activations=True, panels=True) as recording:
                 scene.run.step(steps)
                 recording.save_html(page, size=(960, 720), open=[OPENED])
+                recording.save_html(folder / f"slide-{number}.html", size=(960, 720), open=[OPENED], presenter=True)
             trains = 'id="engine"' in page.read_text(encoding="utf-8")
             title = f"The scene of lesson {number}, which {'trains' if trains else 'plays'}"
             first = f"The first {steps:,} steps are" if steps > 1 else "The first step is"

@@ -192,5 +192,6 @@ def slides_of(notebook: nbformat.NotebookNode) -> str:
     )
     page, _ = exporter.from_notebook_node(slides, {"metadata": {"name": title}})
     page = page.replace("#step=0", "#step=0&amp;theme=light")  # as bright as the slides
+    page = page.replace("play/lesson-", "play/slide-")  # with the letters of a presenter
     page = LINK.sub(lambda found: f"<style>{FONT.sub('', file(found[1]))}</style>", page)
     return page.replace("REVEAL_JS", file("reveal.js"))

@@ -23,7 +23,7 @@ PAGE_FRAMES, FEWEST = 300, 24
 """Frames of a page beside its first, without ``--every``; `FEWEST` for very many weights."""
 NUMBERS = 20_000_000
 """Most values of weights in such a page, unless that leaves fewer than `FEWEST` frames."""
-UNHEARD = ("paused", "fps", "duration", "cmap", "presenter")
+UNHEARD = ("paused", "fps", "duration", "cmap")
 """Flags of windows, films and pictures."""
 
 
@@ -37,7 +37,7 @@ def check_page(options: Any, *, alone: bool) -> None:
     else:
         check_target(options.html)
         if alone:
-            options.refuse(UNHEARD, "a page has its own pace, colour map and look, and no other picture is drawn")
+            options.refuse(UNHEARD, "a page has its own pace and colour map, and no other picture is drawn")
 
 
 def frames_of(weights: int) -> int:
@@ -54,7 +54,8 @@ def write_page(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            how = {"theme": options.theme, "size": options.size, "title": name, "open": getattr(options, "open", None)}
+            how = {"theme": options.theme, "presenter": options.presenter, "size": options.size, "title": name}
+            how["open"] = getattr(options, "open", None)
             if hasattr(options, "html_data"):  # a watched network trains elsewhere
                 how["data_limit"] = round(options.html_data * 1e6)
             path = recording.save_html(options.html, frames=most, **how)

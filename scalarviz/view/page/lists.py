@@ -16,6 +16,7 @@ from typing import Any
 from ...run.core.frame import Frame
 from ..ink.listed import MOST_RECORDS, Listed, Record, short
 from ..ink.sketch import Sketch
+from ..ink.theme import DARK, Theme
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject
 from ..workbench import Workbench
@@ -84,6 +85,13 @@ class PictureLists:
 
 SHAPES = ((1200, 620), (390, 784))
 """Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
+HALL = (1200, 540)
+"""Pixels of the lying picture for a presenter: those of a slide with a line of text above and buttons below."""
+
+
+def shapes_of(look: Theme) -> tuple[tuple[int, int], ...]:
+    """Return the sizes of the pictures of a page in this look."""
+    return (HALL, *SHAPES[1:]) if look.presenter else SHAPES
 
 
 class Pool:
@@ -148,12 +156,11 @@ class FrameLists:
     Panels are written once for all quantities, and for each letter of a word that one of them reads.
     """
 
-    def __init__(
-        self, subject: Subject, quantities: Sequence[str], pool: Pool, shapes: Sequence[tuple[int, int]] = SHAPES
-    ) -> None:  # fmt: skip
+    def __init__(self, subject: Subject, quantities: Sequence[str], pool: Pool, look: Theme = DARK) -> None:
         self._pool, self._quantities = pool, [*quantities]
         self._benches = [
-            [Workbench(subject, size, quantity=name, timed=True) for name in quantities] for size in shapes
+            [Workbench(subject, size, look, quantity=name, timed=True) for name in quantities]
+            for size in shapes_of(look)
         ]
         drawers = [[*some[0].side.drawers.values()] for some in self._benches]
         self._readers = [next((one for one in some if isinstance(one, WordDrawer)), None) for some in drawers]

@@ -24,12 +24,13 @@ from ...run.opened.opened import Opened
 from ...run.sources.played import RecordedSource
 from ..ink.listed import Listed, Record, short
 from ..ink.sketch import NODES, OTHER
+from ..ink.theme import DARK, Theme
 from ..micro.light import whose_deltas
 from ..micro.step_view import BACKWARD, GRADIENTS, MicroStepView, Sentence
 from ..micro.walk import Walk, open_step, sides
 from ..shown.subject import Subject
 from ..workbench import Workbench
-from .lists import PARTS, SHAPES, PictureLists, Pool, number_in
+from .lists import PARTS, PictureLists, Pool, number_in, shapes_of
 from .pack import array_text, packed_text
 from .page import MOST_BESIDE, json_number
 from .trials import MOST_WEIGHTS, deltas_of, nodes_of, reproduces
@@ -69,7 +70,7 @@ def steps_to_open(asked: Sequence[int] | None, steps: Sequence[int], loss: NDArr
 
 def opened_of(
     subject: Subject, source: RecordedSource, frames: Sequence[int], asked: Sequence[int] | None, loss: Sequence[float],
-    pool: Pool,
+    pool: Pool, look: Theme = DARK,
 ) -> tuple[dict[str, Any], str] | None:  # fmt: skip
     """Return the opened steps after some of the `frames` of a page, or None if there are none.
 
@@ -77,7 +78,7 @@ def opened_of(
     walk is an opened step, of one sample or of the whole batch. The source keeps its position.
     """
     places = steps_to_open(asked, [int(source.steps[k]) for k in frames], np.asarray(loss, np.float64))
-    book, count = _Book(subject, pool), sum(tensor.size for tensor in subject.tensors)
+    book, count = _Book(subject, pool, look), sum(tensor.size for tensor in subject.tensors)
     if asked is None:
         width = 4 * count + 2 * sum(book.rows.values())
         places = places[: MOST_BYTES // (2 * 4 * width)]
@@ -118,9 +119,9 @@ def opened_of(
 class _Book:
     """Writes the pictures of opened steps in both shapes; equal plans of steps are stored once."""
 
-    def __init__(self, subject: Subject, pool: Pool) -> None:
+    def __init__(self, subject: Subject, pool: Pool, look: Theme) -> None:
         self._subject, self._pool = subject, pool
-        self._benches = [Workbench(subject, size) for size in SHAPES]
+        self._benches = [Workbench(subject, size, look) for size in shapes_of(look)]
         self._lists = [PictureLists(bench, films=True, bound=True, marks=True) for bench in self._benches]
         self._listed = Listed(self._benches[0].theme, bound=True, marks=True)
         self.plans: dict[str, int] = {}
@@ -131,7 +132,7 @@ class _Book:
         The lists are changes, of both shapes at each micro-step: equal texts then stand near each other.
         """
         steps = [walk.micro_step_at(at) for at in range(1, len(walk) + 1)]
-        before, lists, rises = [list[int]() for _ in SHAPES], list[list[Any]](), list[list[Any]]()
+        before, lists, rises = [list[int]() for _ in self._benches], list[list[Any]](), list[list[Any]]()
         for bench in self._benches:
             bench.follow(walk.frame)
             bench.step_drawing.show(None)  # the layout depends on the first micro-step

@@ -32,7 +32,7 @@ from ..panels.image import AIR, LINE
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from ..workbench import Workbench
-from .lists import SHAPES
+from .lists import HALL, SHAPES
 from .pack import text_of
 
 STILL = 0.5, 40  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
@@ -48,7 +48,7 @@ def chosen(some: Sequence[int], most: int) -> list[int]:
     return [some[k] for k in evenly(len(some), most)]
 
 
-def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
+def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: Theme) -> bytes:
     """Return the picture of a frame as WebP, smaller than a page of `size`; b"" without OpenGL."""
     from PIL import Image
 
@@ -200,14 +200,18 @@ def _placed(
     scene: Scene, theme: str | Theme, names: Collection[str] | None = None
 ) -> tuple[SidePanels, dict[str, Box]]:  # fmt: skip
     """Return the panels of a page, placed as in a window, and the boxes of these (None: of all)."""
-    side = SidePanels(subject_of(scene), get_theme(theme))
-    side.shared.shows_all = True  # a page has all of them
-    places = arrange(WINDOW, side.column.wanted_panels())
-    if any(drawer.panel.place == "above" for drawer in side.drawers.values()):
+    look = get_theme(theme)
+    side = SidePanels(subject_of(scene), look)
+    side.shared.shows_all = not look.presenter  # a page has all of them; for a presenter, as the window, the main ones
+    above = [name for name, drawer in side.drawers.items() if drawer.panel.place == "above"]
+    if look.presenter:  # above the cubes there is no room for large letters
+        side.column.take_in(above)
+    places = arrange(HALL if look.presenter else WINDOW, side.column.wanted_panels(), presenter=look.presenter)
+    if above and not look.presenter:
         side.put_above(_scene_of_a_page(side.shared.subject), foot=LINE)
     boxes = {name: box for name, box in places.panels.items() if not isinstance(side.drawers[name].panel, LossCurve)}
     side.place(boxes)
-    boxes |= {name: d.box for name, d in side.drawers.items() if d.panel.place == "above" and d.box is not None}
+    boxes |= {name: box for name in above if (box := side.drawers[name].box) is not None}
     if names is not None:
         side.set_unseen(frozenset(boxes) - frozenset(names))
     return side, boxes
@@ -222,9 +226,9 @@ def _scene_of_a_page(subject: Subject) -> Box:
     return x, top, width, height + y - top
 
 
-def slots_of(scene: Scene, frame: Frame) -> dict[str, Slot]:
+def slots_of(scene: Scene, frame: Frame, look: Theme) -> dict[str, Slot]:
     """Return the parts of a scene's panels that show outputs of the network, by panel."""
-    side, boxes = _placed(scene, "dark")
+    side, boxes = _placed(scene, look)
     side.update(frame)
     return {name: slot for name in boxes if (slot := side.drawers[name].slot()) is not None}
 

@@ -25,7 +25,7 @@ from ...run.sources.recording.recorded import Recorded
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text
-from ..ink.theme import get_theme
+from ..ink.theme import Theme, get_theme, presenting
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, recorded_subject, subject_of
 from .bar import bars_of
@@ -57,7 +57,7 @@ def html_of(
     record: Recorded,
     pictures: Sequence[PanelPicture] = (),
     *,
-    theme: str = "dark",
+    theme: str | Theme = "dark",
     size: tuple[int, int] = (1280, 720),
     title: str = "",
     frames: int | None = None,
@@ -72,7 +72,7 @@ def html_of(
     `pictures` are of the scene's panels, `others` the same in the other theme. `scene` is the recorded scene: it adds
     what the file does not store.
     """
-    look, size = get_theme(theme).name, check_size(size)
+    look, size = get_theme(theme), check_size(size)
     title = text(title, "the title") or record.about.name
     most = None if frames is None else integer("frames of a page", frames, 2)
     limit = integer("data_limit (bytes)", data_limit, 0)
@@ -90,12 +90,12 @@ def html_of(
     sentence = f"{SENTENCE}: its last step, {page.head['steps'][-1]:,}{lost}."
     still, story = still_bytes(page.subject, page.last, size, look), _story(record, page.subject)
     programs = [page.trains.program, *layers.programs] if trains else []
-    return shell(title, look, parts, sentence, call, entries, *extras, still=still, story=story, workers=programs)
+    return shell(title, look.name, parts, sentence, call, entries, *extras, still=still, story=story, workers=programs)
 
 
 def page_parts(
     record: Recorded, pictures: Sequence[PanelPicture], *, others: Sequence[PanelPicture] = (), scene: object = None,
-    look: str, title: str, most: int | None, limit: int, open: Sequence[int] | None = (),
+    look: Theme, title: str, most: int | None, limit: int, open: Sequence[int] | None = (),
 ) -> PageParts:  # fmt: skip
     """Return the parts of the page of a recording's branch, in the theme `look`; see :func:`html_of`."""
     source, subject, last = at_the_end(record)
@@ -112,7 +112,7 @@ def page_parts(
     quantities = ["weight", *(name for name in ("gradient", "update") if not source.lacks(name))]
 
     with_panels, pool = recorded_subject(source, pictures, own.panels).after(last), Pool()
-    lists = FrameLists(with_panels, shows_of(quantities), pool)
+    lists = FrameLists(with_panels, shows_of(quantities), pool, look)
     document = document_of(subject, lists.layout, look)
 
     def read() -> Iterator[Frame]:
@@ -121,7 +121,7 @@ def page_parts(
             yield frame
 
     numbers, tables = gathered(subject, read(), document, quantities)
-    slots = slots_of(scene, last) if isinstance(scene, Scene) and pictures else {}
+    slots = slots_of(scene, last, look) if isinstance(scene, Scene) and pictures else {}
     if tables["weight"].size > EXACT:  # the page has rounded weights, and no true last digits of recorded steps
         slots |= {name: slot._replace(whole=False) for name, slot in slots.items() if slot.kind == "text"}
     trains = trains_of(source, with_panels, shown, slots, scene, limit, opens=open is None or len(open) > 0)
@@ -136,7 +136,8 @@ def page_parts(
             {one["name"] for one in seen} - slots.keys(),
         )
     source.twin = None  # cubes of opened steps have no looks of their own
-    walks = opened_of(with_panels, source, shown, open, [float(loss) for loss in numbers["loss"][: len(shown)]], pool)
+    losses = [float(loss) for loss in numbers["loss"][: len(shown)]]
+    walks = opened_of(with_panels, source, shown, open, losses, pool, look)
     stored = [one for one in seen if one["name"] not in painted]
     program = _program(record, fitting[0], subject, last, own, stored, len(shown), trains.said)
     head = {
@@ -247,6 +248,7 @@ class PageWriter:
     def save_html(
         self, path: StrPath, *, theme: str = "dark", size: tuple[int, int] = (1280, 720), title: str = "",
         frames: int | None = None, open: Sequence[int] | None = None, data_limit: int = DATA_LIMIT,
+        presenter: bool = False,
     ) -> Path:  # fmt: skip
         """Write one HTML file that plays in a browser, without Python and without a network.
 
@@ -269,6 +271,8 @@ class PageWriter:
         data_limit : int
             Most bytes of the training data in the page, which it needs to train on. Above it, the page plays only;
             with 0, it never holds data. A comparison holds none.
+        presenter : bool
+            For a lecture hall: letters are larger, and small print is left out.
 
         Returns
         -------
@@ -284,7 +288,8 @@ class PageWriter:
         RuntimeWarning
             The file has more than 10 MB, or the page plays but cannot train on.
         """
-        asked = {"theme": theme, "size": size, "title": title, "frames": frames, "open": open}
+        look = presenting(theme, presenter)
+        asked = {"theme": look, "size": size, "title": title, "frames": frames, "open": open}
         return self._save_html(path, data_limit=data_limit, **asked)
 
     @abstractmethod

@@ -31,7 +31,7 @@ from ...scalar.weight import Weight
 from ..comparison import MAP
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
-from ..ink.theme import get_theme
+from ..ink.theme import Theme, get_theme, presenting
 from ..shown.names import Names
 from ..shown.subject import Subject, pair_subject
 from .bar import bars_of
@@ -138,7 +138,7 @@ class Recording(PageWriter, recording.Recording):
 
             def make() -> str:
                 theme, frames = asked["theme"], asked["frames"]
-                other = "dark" if get_theme(theme).name == "light" else "light"
+                other = presenting("dark" if theme.name == "light" else "light", theme.presenter)
                 pictures = self._drawn(record, theme, frames)
                 others = self._drawn(record, other, frames, pictures)
                 return html_of(record, pictures or record.pictures, others=others, scene=self.subject, **asked)
@@ -148,7 +148,7 @@ class Recording(PageWriter, recording.Recording):
     def _drawn(
         self,
         record: recording.Recorded,
-        theme: str = "dark",
+        theme: str | Theme = "dark",
         most: int | None = None,
         like: Sequence[PanelPicture] = (),
     ) -> list[PanelPicture]:
@@ -234,16 +234,18 @@ QUANTITIES = ("weight", "gradient", "update")
 Parts = dict[str, Float32]
 
 
-def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], title: str, frames: int | None) -> str:
+def comparison_html(
+    pair: RecordedPair, *, theme: str | Theme, size: tuple[int, int], title: str, frames: int | None
+) -> str:
     """Return the page of two recordings; arguments as for :meth:`Comparison.save_html`."""
-    look, size = get_theme(theme).name, check_size(size)
+    look, size = get_theme(theme), check_size(size)
     title = text(title, "the title") or " and ".join(pair.names)
     count = len(pair.steps)
     most = count if frames is None else min(integer("frames of a page", frames, 2), count)
     shown = chosen(range(count), most)
     subject, last = pair_subject(pair), pair.frame_at(count - 1)
     known, pool = [name for name in QUANTITIES if not pair.lacks(name)], Pool()
-    lists, ranges = FrameLists(subject, known, pool), list[list[float]]()
+    lists, ranges = FrameLists(subject, known, pool, look), list[list[float]]()
     for place in shown:
         lists.add_frame(pair.frame_at(place))
         rows, apart = (view.activations.range for view in lists.first.views[1:])
@@ -268,7 +270,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
         sides.append(f"{name} at step {one.step:,}{loss}")
     still, call = still_bytes(subject, last, size, look), "openComparison();"
     sentence, styles = f"{SENTENCE}: {'; '.join(sides)}.", ["comparison.css"]
-    return shell(title, look, parts, sentence, call, "comparison.js", styles=styles, still=still)
+    return shell(title, look.name, parts, sentence, call, "comparison.js", styles=styles, still=still)
 
 
 def _about(pair: RecordedPair, subject: Subject, title: str, count: int) -> list[str]:
