@@ -23,6 +23,10 @@ def command() -> Command:
             bool,
             Field(False, description="Include the outputs of the cells; without outputs, pupils predict first."),
         ),
+        "only": (
+            str | None,
+            Field(None, description="The numbers of the lessons to copy, such as 01,01b,02; without it, all."),
+        ),
         "check": (
             str | None,
             Field(None, description="Run the notebooks in this folder (a subfolder for each student) and mark them."),
@@ -45,14 +49,16 @@ def lessons(options: Any) -> int:
         if name in options.model_fields_set:
             raise InputError(f"lessons: --{name} needs --check: scalarviz lessons --check FOLDER --{name} ...")
     if options.folder is None:
-        for given, name in ((options.overwrite, "--overwrite"), (options.outputs, "--outputs")):
+        needing = (options.overwrite, "--overwrite"), (options.outputs, "--outputs"), (options.only, "--only")
+        for given, name in needing:
             if given:
                 raise InputError(f"lessons: {name} needs a folder: scalarviz lessons FOLDER {name}")
         for one in shelf.lessons():
             tell(f"{one.number}  {one.title}")
         say("To copy them: scalarviz lessons FOLDER; to open them: jupyter lab FOLDER")
         return 0
-    done = shelf.copy(options.folder, options.overwrite, options.outputs)
+    numbers = () if options.only is None else options.only.split(",")
+    done = shelf.copy(options.folder, options.overwrite, options.outputs, numbers)
     for word, files in (("wrote", done.written), ("replaced", done.replaced)):
         for file in files:
             tell(f"{word} {path_text(file)}")
@@ -67,7 +73,7 @@ def _mark(options: Any) -> int:
     """Mark the notebooks of a folder; a table is there after each student, also if the command is interrupted."""
     path = Path(options.table)
     table = marking.Table(path)
-    if options.folder is not None or options.outputs:
+    if options.folder is not None or options.outputs or options.only:
         raise InputError("lessons: --check takes its folder itself: scalarviz lessons --check FOLDER --table marks.csv")
     if path.exists() and not options.overwrite:
         raise InputError(f"lessons: {path_text(path)} exists; --overwrite replaces it, or give another --table")

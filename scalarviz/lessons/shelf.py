@@ -90,8 +90,8 @@ def unrun(notebook: bytes) -> bytes:
     return (json.dumps(tree, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Copied:
-    """Copy all notebooks and their scripts into a folder, which is created if it is missing.
+def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False, only: Iterable[str] = ()) -> Copied:
+    """Copy notebooks and their scripts into a folder, which is created if it is missing.
 
     Parameters
     ----------
@@ -100,6 +100,8 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
         False: keep files of the same name that differ, since someone may have worked in them. True: replace them.
     outputs : bool
         Keep the outputs of the cells. Without them pupils predict first.
+    only : iterable of str
+        Numbers of the lessons, such as ``("01", "01b")``; default: all.
 
     Returns
     -------
@@ -110,28 +112,40 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
     InputError
         Something in the way cannot be a folder, or files cannot be written there. An error before the first file leaves
         everything unchanged.
+    UnknownNameError
+        There is no lesson of such a number.
     """
     target, replace = as_path(folder), flag(overwrite, "lessons.copy: overwrite")
     full = flag(outputs, "lessons.copy: outputs")
     if not str(folder):
         raise InputError("lessons: the name of the folder is empty; try: scalarviz lessons my-lessons")
-    pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
+    there = {one.number: one for one in lessons()}
+    wanted = [_number(given) for given in only] or [*there]
+    if unknown := [number for number in wanted if number not in there]:
+        raise UnknownNameError(f"lessons: no lesson has the number {shown(unknown[0])}; allowed: {listing(there)}")
+    chosen = (there[number] for number in wanted)
+    pairs = [(file, target / file.name) for one in chosen for file in (one.notebook, one.script)]
     for _, place in pairs:
         if replace or not os.path.isfile(place):  # otherwise it is kept, and may be read-only
             check_target(place)
     done = Copied()
     for file, place in pairs:
-        data, there = file.read_bytes(), place.exists()
+        data, found = file.read_bytes(), place.exists()
         if file.suffix == ".ipynb" and not full:
             data = unrun(data)
-        if there and place.read_bytes() == data:
+        if found and place.read_bytes() == data:
             done.same.append(place)
-        elif there and not replace:
+        elif found and not replace:
             done.kept.append(place)
         else:
             write_bytes(place, data)
-            (done.replaced if there else done.written).append(place)
+            (done.replaced if found else done.written).append(place)
     return done
+
+
+def _number(given: str) -> str:
+    """Return the number of a lesson with all its digits: ``"01b"`` for ``"1b"``."""
+    return given.strip().zfill(3 if given.strip().endswith("b") else 2)
 
 
 # ---- the live scene of a lesson
@@ -145,7 +159,7 @@ def scene_of(number: str | int, seed: int | None = None) -> Scene:
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise TypeMismatchError(f"lesson: number must be a text like '06', got {typed(given)}")
-    name = str(given).strip().zfill(3 if str(given).strip().endswith("b") else 2)
+    name = _number(str(given))
     if name not in SCENES:
         raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; allowed: {listing(SCENES)}")
     return SCENES[name]() if seed is None else SCENES[name](integer("lesson: seed", seed, 0, 2**63))

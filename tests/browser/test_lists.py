@@ -17,9 +17,9 @@ from scalarviz import nn, optim
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.ink.listed import changes, colours_of, records_of
 from scalarviz.view.ink.sketch import rgba
-from scalarviz.view.ink.theme import DARK, LIGHT, hexed
+from scalarviz.view.ink.theme import DARK, LIGHT, hexed, presenting
 from scalarviz.view.page.document import advances_of
-from scalarviz.view.page.lists import SHAPES, FrameLists, PictureLists, Pool, spliced
+from scalarviz.view.page.lists import SHAPES, FrameLists, PictureLists, Pool, shapes_of, spliced
 from scalarviz.view.page.page import shows_of
 from scalarviz.view.page.pictures import panel_pictures
 from scalarviz.view.page.recorded import colours_apart
@@ -149,11 +149,12 @@ def test_a_pages_list_filled_in_is_the_windows_own(name, shape, pages, shown):
 # ---- lists as a page stores them
 
 
-def test_every_list_comes_back(ask, shown):
+@pytest.mark.parametrize("look", [DARK, presenting(DARK)], ids=["", "presenter"])
+def test_every_list_comes_back(look, ask, shown):
     subject, frames = shown("rgb")
     pool, expected = Pool(), []
-    lists = FrameLists(subject, QUANTITIES, pool)
-    own = [[Workbench(subject, size, quantity=name, timed=True) for name in QUANTITIES] for size in SHAPES]
+    lists, shapes = FrameLists(subject, QUANTITIES, pool, look), shapes_of(look)
+    own = [[Workbench(subject, size, look, quantity=name, timed=True) for name in QUANTITIES] for size in shapes]
     made = [[PictureLists(bench, films=True, bound=True) for bench in some] for some in own]
     for frame in frames:
         lists.add_frame(frame)
@@ -166,7 +167,7 @@ def test_every_list_comes_back(ask, shown):
             lists.shapes.map((_, shape) => names.map(name => lists.at(frame, name, shape)))); }""",
                 [stored, len(frames), QUANTITIES])  # fmt: skip
     assert found == expected
-    assert [one["size"] for one in pool.as_json()["layouts"]] == [list(size) for size in SHAPES]
+    assert [one["size"] for one in pool.as_json()["layouts"]] == [list(some[0].camera.size) for some in own]
     records = pool.as_json()["records"]
     assert len(records) == len({str(record) for record in records})
 

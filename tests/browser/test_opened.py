@@ -14,13 +14,13 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.ink.listed import colours_of
 from scalarviz.view.ink.text import font_path
-from scalarviz.view.ink.theme import DARK, LIGHT, resolved
+from scalarviz.view.ink.theme import DARK, LIGHT, presenting, resolved
 from scalarviz.view.micro.step_view import GRADIENTS, UPDATE
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out.canvas import Canvas
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.page.lists import PictureLists
-from scalarviz.view.page.opened import SHAPES, steps_to_open
+from scalarviz.view.page.lists import SHAPES, PictureLists, shapes_of
+from scalarviz.view.page.opened import steps_to_open
 from scalarviz.view.page.recorded import html_of
 from scalarviz.view.shown.subject import recorded_subject
 from scalarviz.view.workbench import Workbench
@@ -51,9 +51,10 @@ def recordings(tmp_path_factory):
 def paged(browse, recordings, tmp_path):
     """``paged(name)``: the page of a recording at its second frame, with the step after it."""
 
-    def made(name="layer", steps=None, **options):
+    def made(name="layer", steps=None, hall=False, **options):
         path, record = tmp_path / f"{name}.html", recordings[name]
-        html = html_of(record, record.pictures, open=[int(record.steps[1])] if steps is None else steps)
+        steps = [int(record.steps[1])] if steps is None else steps
+        html = html_of(record, record.pictures, open=steps, theme=presenting("dark", hall))
         path.write_text(html, encoding="utf-8")
         return opened(browse(reduced_motion="reduce", **options), path, "#frame=1")
 
@@ -92,12 +93,13 @@ LIST = """([at, shape]) => { player.quantity = walk.quantityAt(at);
     return player.frame.list; }"""
 
 
+@pytest.mark.parametrize("hall", [False, True], ids=["", "presenter"])
 @pytest.mark.parametrize("name", ["layer", pytest.param("hidden", marks=pytest.mark.hunt), "maps", "xor"])
-def test_a_pages_list_filled_in_is_the_windows_own_at_every_micro_step(name, recordings, paged):
+def test_a_pages_list_filled_in_is_the_windows_own_at_every_micro_step(name, hall, recordings, paged):
     """One half in the lying shape and dark colours, the other half in the standing one; of the batch crosswise."""
-    made = paged(name)
+    made, looks = paged(name, hall=hall), [presenting(look, hall) for look in (DARK, LIGHT)]
     for subject, walk, alone in walks_of(recordings[name]):
-        for shape, (size, theme) in enumerate(zip(SHAPES, (DARK, LIGHT), strict=True)):
+        for shape, (size, theme) in enumerate(zip(shapes_of(looks[0]), looks, strict=True)):
             made.evaluate(STANDS, [1, alone, shape, theme.name])
             bench = Workbench(subject, size, theme)
             lists = PictureLists(bench, films=True)

@@ -214,6 +214,14 @@ def test_lessons_are_copied_and_nobodys_work_is_overwritten_unasked(cli, tmp_pat
     assert mine.read_bytes() == before
 
 
+def test_some_lessons_are_copied_by_their_numbers(cli, tmp_path):
+    assert cli("lessons", "a", "--only", "1,01b, 14").code == 0
+    assert sorted({p.name[:3].strip("-") for p in (tmp_path / "a").iterdir()}) == ["01", "01b", "14"]
+    for given in ("1,99", "two", ""):
+        result = cli("lessons", "b", "--only", given)
+        assert (result.code, "allowed: 01, 01b, 02" in result.err, (tmp_path / "b").exists()) == (2, True, False)
+
+
 # ---- sweeps
 
 XOR = ("xor", "--engine", "numpy", "--steps", 40)

@@ -212,7 +212,7 @@ class FewFlow(Notes):
         self.lines += [] if rows.raised else [Line([left, right], head=7.0)]
         symbol = SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind)
         size, up = (18, 6) if len(symbol) == 1 else (LABEL, HIGH / 2 - 3)
-        if measure(symbol, size) < right[0] - left[0] + 14:
+        if measure(symbol, size) <= right[0] - left[0]:  # between the chips, which would cover its ends
             self.names.append(Name(symbol, (left[0] + right[0]) / 2 - 1, left[1] - up, size, "middle"))
         bounds = {"sum": Bound(linear.name, row, SUM), "output": Bound(last.name, row)}
         for name, (_, wide) in rows.columns.items():
