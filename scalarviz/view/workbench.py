@@ -97,7 +97,6 @@ class Workbench:
     apart = Apart()
     left_out: frozenset[str] = frozenset()
     timed: bool  # whether there is a place for a time bar without the line of keys, as in a page
-    captioned = True  # whether a sentence tells what is wrong with the sample's output
     layer_names: tuple[str, ...] = ()
     overlays: Sequence[list[Sketch]] = ()
     _staged: Places | None = None  # places in a film or a tile, instead of its own
@@ -320,7 +319,7 @@ class Workbench:
         lined = hands and "keys" not in self.left_out
         above = [d for d in self.side.drawers.values() if d.panel.place == "above"]
         # below the legend is a sentence about the sample's output, or for a presenter the purpose
-        speaks = hall or (self.captioned and has_target(self.subject))
+        speaks = hall or has_target(self.subject)
         aside = STAGE <= self._output[1] <= self._output[0]  # others have no column for a narrow panel
         asked, staged = self.side.shared.shows_all, opened and any(drawer.wide or not aside for drawer in above)
         cubes = 0.0 if asked else max(least_width(self.subject), (STAGE + 2 * (MARGIN + GROUND)) * staged)
@@ -550,11 +549,11 @@ class Workbench:
             sketches += self.strip.foot(self.places.legend, frame, marks, drawing.about)
         elif self.places.strip is not None and drawing.micro_step is None:
             selected, beside = self.selected if self.interaction.below(self.places) else None, self.story.beside
-            said = caption_at_rest(self.subject, frame).text if self.captioned else ""
-            captions = self.subject.purpose if self.theme.presenter else "", said
+            purpose = self.subject.purpose if self.theme.presenter else ""
+            said = caption_at_rest(self.subject, frame, f"{purpose} ".lstrip())
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked(),
-                                            caption=" ".join(filter(None, captions)))  # fmt: skip
+                                            caption=said or purpose)  # fmt: skip
         loss, one = drawing.loss(frame), not drawing.mean
         sketches += self.scenery.around(frame, self.colouring, loss, drawing.reached, outcome=one)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))

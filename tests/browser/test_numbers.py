@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,10 +19,14 @@ from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
+from scalarviz.view.ink.sketch import Bound, Sketch
 from scalarviz.view.ink.theme import DARK, DIVERGING, THEMES, get_map
+from scalarviz.view.ink.widgets import BoundCaption, bound_caption
+from scalarviz.view.micro.captions import ways_missed
 from scalarviz.view.micro.equations import EQUATIONS, SLOPES
-from scalarviz.view.page.document import document_of, layout_of
+from scalarviz.view.page.document import advances_of, document_of, layout_of
 from scalarviz.view.page.pack import deflated, dense_text, led_updates, packed, text_of
+from scalarviz.view.page.page import json_number
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.workbench import Workbench
@@ -509,6 +514,7 @@ def test_hostile_data_are_refused(scripts, wrong, words):
     assert re.search(words, error), error
 
 
+NAMES = ("r", "green", "the third of four", "y")
 VALUES = [0.0, 1.0, -1.0, 0.5, 0.125, 0.015625, 9.995, -12.5, 100.0, 1e-4, 3.2e-7, 12345.678, 1 / 3, -2 / 3]
 
 
@@ -556,3 +562,40 @@ def test_an_equation_is_that_of_python(form, ask):
     theirs = ask("equations.js", script, [form, [[numbers, len(pieces)] for numbers, pieces in known]])
     wrong = [(numbers, mine, own) for (numbers, mine), own in zip(known, theirs, strict=True) if mine != own]
     assert not wrong, (len(wrong), wrong[:3])
+
+
+def outputs_and_targets(random):
+    """Of one sample: numbers, some equal, hardly apart or lost; or scores and the number of the right one."""
+    count = int(random.integers(1, 5))
+    outputs, targets = numbers_of(count, random), numbers_of(count, random)
+    for k in range(count):
+        way = random.random()
+        targets[k] = outputs[k] if way < 0.1 else outputs[k] + 1e-8 * targets[k] if way < 0.15 else targets[k]
+    if random.random() < 0.1:
+        outputs[int(random.integers(count))] = float(random.choice([np.nan, np.inf, -np.inf]))
+    return outputs, [float(random.integers(count))] if count > 1 and random.random() < 0.3 else targets
+
+
+def test_the_sentence_about_a_samples_outputs_is_that_of_python(ask):
+    """Its ways to say it, and each line of it as the window breaks it."""
+    random, given, wanted = np.random.default_rng(4), [], []
+    for _ in range(1500):
+        outputs, targets = outputs_and_targets(random)
+        subject = SimpleNamespace(sample=SimpleNamespace(outputs=NAMES[: len(outputs)]))
+        with np.errstate(all="ignore"):
+            ways = [way.text for way in ways_missed(subject, np.array(outputs), np.array(targets))]
+        width, sketch = float(random.integers(120, 600)), Sketch()
+        said = BoundCaption(tuple(ways), ways[0], Bound("y", before="|".join(NAMES)))
+        bound_caption(sketch, (0.0, 0.0, width, 70.0), DARK, said)
+        lines, size = [item.text.strip() for item in sketch.texts], sketch.texts[0].size
+        names = [f"Output {name}" for name in subject.sample.outputs]
+        given.append([names, [json_number(x) for x in (*outputs, *targets)], width, size, len(lines)])
+        wanted.append([ways, lines])
+    script = """([advances, all]) => all.map(([names, numbers, width, size, count]) => {
+        const { measure } = new Ink(document.createElement("canvas"), advances);
+        const ways = sentencesOf(names, numbers.map(Number)), wide = text => measure(text, size, false);
+        return [ways, Array.from({ length: count }, (_, k) => lineOf(ways, k, count, width, wide))]; })"""
+    made = ask("captions.js ink.js", script, [advances_of(), given])
+    wrong = [both for both in zip(wanted, made, strict=True) if both[0] != both[1]]
+    assert not wrong, (len(wrong), wrong[:3])
+    assert {ways[0].split()[-1] for ways, _ in wanted} >= {"loss.", "outputs.", "diverged.", "%."}

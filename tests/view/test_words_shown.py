@@ -282,7 +282,8 @@ def test_a_telephone_shows_all_that_a_step_needs_on_one_screen(name, size, keys)
         said = {item.text for item in written}
         joined = " ".join(item.text for item in written)
         if step is None:
-            assert not standing or caption_at_rest(subject, frame).text in joined
+            caption = caption_at_rest(subject, frame)
+            assert not standing or caption is None or any(way in joined for way in caption.ways)
             continue
         assert step.sentence.caption.text in joined
         assert step.sentence.solved(text.strip() for text in said) or step.sentence.solved(said)

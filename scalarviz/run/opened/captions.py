@@ -52,6 +52,9 @@ class Caption:
         return said[:1].upper() + said[1:]
 
 
+LOST = Caption("a number of this step is infinite or no number: the run has diverged.")
+
+
 def first_fitting(*ways: Caption) -> Caption:
     """Return the first caption that is short enough, else the last one, which should be the shortest."""
     return next((way for way in ways if len(way.text) <= MOST), ways[-1])
@@ -64,7 +67,7 @@ def when_finite(made: Callable[P, Caption]) -> Callable[P, Caption]:
     def caption(*args: P.args, **kwargs: P.kwargs) -> Caption:
         given = [*args, *kwargs.values(), *(n for one in args if isinstance(one, Cause) for n in (one.x, one.delta))]
         if not all(math.isfinite(one) for one in given if isinstance(one, float)):
-            return Caption("a number of this step is infinite or no number: the run has diverged.")
+            return LOST
         return made(*args, **kwargs)
 
     return caption
@@ -175,16 +178,20 @@ def gap_of(output: float, target: float) -> dict[str, Printed]:
     return {"y": y, "t": t, "gap": gap}
 
 
-@when_finite
-def missed(output: str, value: float, target: float, *, farthest: bool) -> Caption:
-    """Return the caption of an output beside its target; `farthest`: no other output is farther away."""
+def ways_missed(output: str, value: float, target: float, *, farthest: bool) -> tuple[Caption, ...]:
+    """Return the captions of an output beside its target, the longest first; `js/captions.js` has the same.
+
+    `farthest`: no other output is farther away.
+    """
+    if not (math.isfinite(value) and math.isfinite(target)):
+        return (LOST,)
     if value == target:
-        return Caption("{out} is exactly its target: no loss.", {}, {"out": output})
+        return (Caption("{out} is exactly its target: no loss.", {}, {"out": output}),)
     numbers, way = gap_of(value, target), "high" if value > target else "low"
     most = ", the farthest of all outputs" if farthest else ""
     if abs(value - target) < NEAR:
-        return Caption(f"{{out}} is too {way} by only {{gap}}; its target is {{t}}.", numbers, {"out": output})
-    return first_fitting(
+        return (Caption(f"{{out}} is too {way} by only {{gap}}; its target is {{t}}.", numbers, {"out": output}),)
+    return (
         Caption(f"{{out}} is {{y}}; its target is {{t}}. It is too {way} by {{gap}}{most}.", numbers, {"out": output}),
         Caption(f"{{out}} is too {way} by {{gap}}.", numbers, {"out": output}),
     )

@@ -265,7 +265,8 @@ class Bound:
     name: str | None
     index: int = 0  # of the number; of a tick at the end of the legend (+-1), or of one a tenth as large (+-2), ...
     # how it is written: a key of `text.WRITTEN`; or "either", then `before` has words for a smaller, an equal and a
-    # larger number than the first of `more` (else 0), with "|" between them
+    # larger number than the first of `more` (else 0), with "|" between them; or "caption 0 2" for the first of 2 lines
+    # of a `BoundCaption`, then `before` has the names of the outputs, and `after` what stands before the sentence
     form: str = "chip"
     before: str = ""  # words in front of it, and behind it
     after: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,9 +55,15 @@ def _caption(text: str, width: float, height: float, largest: int, bold: bool) -
         lines = wrapped(text, width, size, bold)
         if LEADING * size * len(lines) <= height:
             break
+    return size, balanced(text, width, size, bold)
+
+
+def balanced(text: str, width: float, size: float, bold: bool = False) -> list[str]:
+    """Return `text` in as few lines as `width` needs, of about one length."""
+    lines = wrapped(text, width, size, bold)
     even = measure(text, size, bold) / len(lines) if lines else width
     narrower = (wrapped(text, wide, size, bold) for wide in np.arange(1.02 * even, width, 0.05 * width))
-    return size, next((way for way in narrower if len(way) == len(lines)), lines)
+    return next((way for way in narrower if len(way) == len(lines)), lines)
 
 
 def caption_lines(
@@ -74,6 +80,29 @@ def caption_lines(
         bound = Bound(None) if passing else None
         sketch.text(x, y + (k + 0.8) * LEADING * size, line, size, theme.text1, bold=bold, bound=bound)
     return LEADING * size * len(lines)
+
+
+class BoundCaption(NamedTuple):
+    """A caption that a browser writes again for other numbers."""
+
+    ways: tuple[str, ...]  # to say it, the longest first
+    usual: str  # as long as it usually is
+    bound: Bound
+
+
+def bound_caption(sketch: Sketch, box: Box, theme: Theme, said: BoundCaption, largest: int = 20) -> float:
+    """Write a caption in lines of about one length, in the type that the usual one has; return the height used."""
+    x, y, width, height = box
+    width = round(width, 1)
+    size, usual = _caption(said.usual, width, round(height, 1), largest, False)
+    ways = [balanced(way, width, size) for way in said.ways]
+    lines = next((lines for lines in ways if LEADING * size * len(lines) <= height), ways[-1])
+    count = max(len(usual), len(lines))
+    for k in range(count):
+        bound = replace(said.bound, form=f"caption {k} {count}", within=width)
+        text = lines[k] if k < len(lines) else " "  # the browser's sentence may be longer
+        sketch.text(x, y + (k + 0.8) * LEADING * size, text, size, theme.text1, bound=bound)
+    return LEADING * size * count
 
 
 def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None) -> None:

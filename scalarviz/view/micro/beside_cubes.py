@@ -17,7 +17,7 @@ from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
 from ..ink.sketch import OTHER, RUN_LOSS, Bound, Box, Sketch
 from ..ink.text import delta_text, measure, short
 from ..ink.theme import Theme, displayed, get_map, hue, mixed
-from ..ink.widgets import caption_lines, wrapped
+from ..ink.widgets import bound_caption, caption_lines, wrapped
 from ..shown.subject import Subject
 from .step_view import LOSS, Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence, Word
 from .walk import BINS
@@ -85,21 +85,28 @@ def sentence(box: Box, theme: Theme, said: Sentence, button: Box | None = None) 
     sketch, (x, y, width, height), text = sketches.said, box, said.caption.text
     rest = width if button is None else button[0] - 12 - x
     if height < LOW and not said.formulas and text:
-        caption_lines(sketch, box, theme, text, passing=said.passing)
+        _caption(sketch, box, theme, said)
         return sketches
     if not text or height < LOW:
         _line(sketches, box, theme, said)
         return sketches
     if WHY <= height < TALL:
-        caption_lines(sketch, (x, y, width, SENTENCE - ROW), theme, text, passing=said.passing)
+        _caption(sketch, (x, y, width, SENTENCE - ROW), theme, said)
         _line(sketches, (x, y + SENTENCE - ROW + 6, rest, LOW), theme, said)
         why(sketch, (x, y + SENTENCE - ROW + LOW + 10, width, 0.0), theme, said)
         return sketches
-    used = caption_lines(sketch, (x, y, width, height - ROW - 3), theme, text, passing=said.passing)
+    used = _caption(sketch, (x, y, width, height - ROW - 3), theme, said)
     top = y + height - ROW if height < TALL else y + used + 9
     if y + used <= top <= y + height - ROW:  # the caption is more important
         _line(sketches, (x, top, rest, y + height - top), theme, said)
     return sketches
+
+
+def _caption(sketch: Sketch, box: Box, theme: Theme, said: Sentence) -> float:
+    """Write the caption and return its height."""
+    if said.bound is not None:
+        return bound_caption(sketch, box, theme, said.bound)
+    return caption_lines(sketch, box, theme, said.caption.text, passing=said.passing)
 
 
 def why(sketch: Sketch, box: Box, theme: Theme, said: Sentence, *, page: bool = False) -> None:

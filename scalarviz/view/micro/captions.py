@@ -18,6 +18,7 @@ from ...run.opened.micro import PHASES, MicroStep, counted, module_path, shown_c
 from ...run.opened.rule import PLAIN, SIGNS
 from ..ink.sketch import DELTA, NEW_WEIGHT, OTHER, RATE, RULE, WEIGHT, Bound
 from ..ink.text import WRITTEN
+from ..ink.widgets import BoundCaption
 from ..notes.layer import SYMBOLS
 from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of
@@ -42,21 +43,23 @@ def output_name(subject: Subject, number: int) -> str:
     return "the output" if name == "output" else named(name if name.startswith("output ") else f"output {name}")
 
 
-def missed(subject: Subject, outputs: Floats, targets: Floats) -> Caption | None:
-    """Return what is wrong with the outputs of one sample: those farthest from its targets, or its class's share."""
+def ways_missed(subject: Subject, outputs: Floats, targets: Floats) -> tuple[Caption, ...]:
+    """Return what is wrong with the outputs of one sample: that farthest from its target, or its class's share.
+
+    The first caption is the longest.
+    """
     if len(targets) == len(outputs):
         gaps = np.abs(outputs - targets)
         worst = int(np.argmax(gaps))
         alone = len(gaps) > 1 and int(np.sum(gaps >= gaps[worst])) == 1
-        return captions.missed(
-            output_name(subject, worst), float(outputs[worst]), float(targets[worst]), farthest=alone
-        )
+        y, t = float(outputs[worst]), float(targets[worst])
+        return captions.ways_missed(output_name(subject, worst), y, t, farthest=alone)
     if len(targets) == 1 and 0 <= targets[0] < len(outputs):
         with np.errstate(all="ignore"):  # a run that diverged
             shares = np.exp(outputs - outputs.max())
             shares /= shares.sum()
-        return captions.voted(output_name(subject, int(targets[0])), float(shares[int(targets[0])]))
-    return None
+        return (captions.voted(output_name(subject, int(targets[0])), float(shares[int(targets[0])])),)
+    return ()
 
 
 def has_target(subject: Subject) -> bool:
@@ -65,12 +68,35 @@ def has_target(subject: Subject) -> bool:
     return known and subject.target is not None and bool(subject.stages)
 
 
-def caption_at_rest(subject: Subject, frame: Frame) -> Caption:
-    """Return what is wrong with the outputs of the sample that is drawn; an empty caption if its target is unknown."""
+def caption_at_rest(subject: Subject, frame: Frame, before: str = "") -> BoundCaption | None:
+    """Return what is wrong with the outputs of the sample that is drawn; None if its target is unknown.
+
+    `before` stands before the sentence.
+    """
     made = frame.activations.get(subject.stages[-1].name) if has_target(subject) else None
     if made is None:
-        return Caption()
-    return missed(subject, np.asarray(made, np.float64), np.asarray(subject.target, np.float64)) or Caption()
+        return None
+    return of_outputs(subject, np.asarray(made, np.float64), np.asarray(subject.target, np.float64), before)
+
+
+def of_outputs(subject: Subject, outputs: Floats, targets: Floats, before: str = "") -> BoundCaption | None:
+    """Return the caption of the outputs of one sample, which a browser writes again for others."""
+    ways = ways_missed(subject, outputs, targets)
+    if not ways:
+        return None
+    names = [_capital(output_name(subject, k)) for k in range(len(outputs))]
+    longest, most = max(names, key=len), ", the farthest of all outputs" * (len(outputs) > 1)
+    usual = f"{longest} is \N{MINUS SIGN}8.88; its target is \N{MINUS SIGN}8.88. It is too high by 8.88{most}."
+    if len(targets) < len(outputs):
+        usual = captions.voted(longest, 0.88).text
+    last = subject.stages[-1].name
+    numbers = [*((last, k) for k in range(1, len(outputs))), *(("target", k) for k in range(len(targets)))]
+    bound = Bound(last, 0, before="|".join(names), after=before, more=tuple(numbers))
+    return BoundCaption(tuple(before + way.text for way in ways), before + usual, bound)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _number(value: float, of: tuple[str, int], form: str = "chip") -> Word:
@@ -250,18 +276,21 @@ class Captions:
 
     def _of_loss(self) -> Caption:
         """Return what is wrong with the outputs of one sample, or the loss of a batch."""
-        whose = f"this {noun(self._subject)}"
-        missed = self._missed() if self._opened.trial else None
-        if missed is None:
-            joined = "" if self._single else self._walk.joined
-            return captions.whole_loss(self._opened.loss, whose if self._single else self._walk.batch, joined)
-        return missed
+        if ways := ways_missed(self._subject, *self._outputs):
+            return captions.first_fitting(*ways)
+        whose, joined = f"this {noun(self._subject)}", "" if self._single else self._walk.joined
+        return captions.whole_loss(self._opened.loss, whose if self._single else self._walk.batch, joined)
 
-    def _missed(self) -> Caption | None:
-        last = self._last
-        if last is None or self._walk.attention_step is not None:
-            return None
-        return missed(self._subject, self._opened.rows[last.name][:, 0], self._opened.targets[:, 0])
+    def bound_for(self, step: MicroStep) -> BoundCaption | None:
+        """Return the caption of a loss, which a browser writes again for another step, if it is of one sample."""
+        return of_outputs(self._subject, *self._outputs) if step.phase == "loss" else None
+
+    @property
+    def _outputs(self) -> tuple[Floats, Floats]:
+        """Outputs and targets of a trial step's sample; empty if there is none, or no target for each output."""
+        if self._last is None or not self._opened.trial or self._walk.attention_step is not None:
+            return np.zeros(1), np.zeros(0)
+        return self._opened.rows[self._last.name][:, 0], self._opened.targets[:, 0]
 
     def _of_number(self, step: MicroStep, place: int, said: str, *, back: bool) -> Caption:
         """Return the caption of one number of a stage, or of its δ."""

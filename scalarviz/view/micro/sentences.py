@@ -74,7 +74,8 @@ class Sentences:
         caption = self.captions.caption_for(step, said.name, said.index, self._about, adding)
         if step.kind not in ("stage", "statistic"):
             why = () if adding else tuple(self.captions.why(step, said.index))
-            return replace(said, caption=caption, passing=step.phase != "zero", why=why)
+            bound = self.captions.bound_for(step)
+            return replace(said, caption=caption, bound=bound, passing=step.phase != "zero", why=why)
         formulas = tuple(_unbound(formula) for formula in said.formulas)  # in another step it may be about another one
         short = None if said.short is None else _unbound(said.short)
         return replace(said, caption=caption, formulas=formulas, short=short, chosen=True)

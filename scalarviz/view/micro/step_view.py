@@ -28,6 +28,7 @@ from ...run.opened.micro import PHASES
 from ...run.opened.rule import PLAIN, RuleFormula
 from ..ink.sketch import Bound
 from ..ink.text import chip_text, delta_text
+from ..ink.widgets import BoundCaption
 from ..panels.drawer import OpenedStep
 from .light import Sums, WindowPosition
 
@@ -88,6 +89,7 @@ class Sentence:
     index: int = -1  # flat index of the weight that it is about; -1 for none
     short: Formula | None = None  # used if no formula has room; for an update: w, its change, the new w
     caption: Caption = field(default_factory=Caption)  # why the number is what it is, in one sentence
+    bound: BoundCaption | None = None  # the caption, if a browser can write it for another step
     passing: bool = True  # whether the caption is true of the numbers of one step alone
     why: tuple[tuple[Word, ...], ...] = ()  # lines about one sample: what its target asks, and where the weight goes
     chosen: bool = False  # whether it is about one of many numbers, which was chosen by its size

@@ -204,8 +204,6 @@ class FrameLists:
         Panels that are `standing` do not follow, which their words say, also in steps that the browser opens.
         """
         self._standing = {f"{name} at step ": f"{name} recorded at step " for name in standing}
-        for bench in (one for some in self._benches for one in some):
-            bench.captioned = False
         long = replace(frame, dead={}, step=LONG_STEP, loss=LONG_LOSS, shown_loss=LONG_LOSS, lr=LONG_RATE, next_lr=None)
         for edited in (True, False):
             self.add_frame(replace(long, edited=edited), words)

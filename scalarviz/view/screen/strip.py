@@ -21,7 +21,7 @@ from ..ink.boxes import BELOW, CHANNEL, GAP, LABEL, STRIP, TITLE, Places
 from ..ink.sketch import CLIPPED, Anchor, Bound, Box, Lines, Sketch, Spot, TextItem, rgba
 from ..ink.text import measure
 from ..ink.theme import OF_A_THEME, Colormap, Theme, mixed, rgb
-from ..ink.widgets import caption_lines, wrapped
+from ..ink.widgets import BoundCaption, bound_caption, caption_lines, wrapped
 from ..micro.light import HALF, dimmed
 from ..notes.layer import formulas, template
 from ..panels.drawer import quantity_words
@@ -195,7 +195,7 @@ class Strip:
         beside: float | None = None,
         other: LegendScale | None = None,
         asked: tuple[bool, bool] = (True, True),
-        caption: str = "",
+        caption: str | BoundCaption = "",
     ) -> list[Sketch]:
         """Return the strip for one frame; legends are narrower in a narrow picture.
 
@@ -226,7 +226,10 @@ class Strip:
                 return [self._formulas(frame, box)]
         elif not alone and caption and words[2] >= _PLAIN:
             sketches.append(Sketch())
-            caption_lines(sketches[-1], words, self._theme, caption)
+            if isinstance(caption, str):
+                caption_lines(sketches[-1], words, self._theme, caption)
+            else:
+                bound_caption(sketches[-1], words, self._theme, caption)
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
         below = (x + width - wide, y + height + _MARKS, wide, 0.0)

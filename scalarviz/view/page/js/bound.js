@@ -1,5 +1,6 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
+import { lineOf, sentencesOf } from "./captions.js";
 import { hexOf, inkOn } from "./inks.js";
 import { MINUS_SIGN, chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shareText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
@@ -77,6 +78,7 @@ export class Moment {
 
   /** Return the text of a number between its words; only the first words if it is unknown, or if there is no room. */
   textOf(name, index, form, before, within, after, more, wide) {
+    if (form.startsWith("caption")) return this.#captionOf(name, index, form, before, within, after, more, wide);
     const [value, error] = this.#numberOf(name, index, form), bare = form.replace("signed ", "");
     const others = more?.flatMap((one, k) => (k % 2 ? [] : [this.#numberOf(one, more[k + 1], form)[0]]));
     if (form.includes(":")) return this.frame.pieceOf(form, [value, ...others]);
@@ -84,6 +86,15 @@ export class Moment {
     if (value === undefined) return form.startsWith("range") || form === "loss" ? before.trimEnd() : `${before}\u2013${after}`;
     const text = before + (MADE[bare]?.(value) ?? sureChip(value, error, bare !== form, figure(value, bare, bare !== form))) + after;
     return within && wide(text) > within ? before.trimEnd() : text;
+  }
+
+  /** Return a line of the sentence about a sample's outputs; "" unless its digits are sure. */
+  #captionOf(name, index, form, names, width, begin, more, wide) {
+    const [, line, count] = form.split(" ").map(Number), known = [[name, index], ...more.flatMap((one, k) => (k % 2 ? [] : [[one, more[k + 1]]]))];
+    const numbers = known.map(one => this.#numberOf(...one, form));
+    if (numbers.some(([value]) => value === undefined)) return "";
+    const [ways, ...others] = [0, -1, 1].map(way => sentencesOf(names.split("|"), numbers.map(([value, error]) => value + way * error)));
+    return others.every(other => other.join() === ways.join()) ? lineOf(ways.map(one => begin + one), line, count, width, wide) : "";
   }
 
   /** Return the cube whose number a record shows: its plate and its element there; null if it is on none. */

@@ -45,10 +45,10 @@ function roundsTo(found, { value, exact }) {
 // ---- printed numbers
 
 const printed = (text, exact = false) => ({ text, exact, value: decimalOf(text) });
-const withDecimals = (value, digits) => printed(numberText(value, digits));
+export const withDecimals = (value, digits) => printed(numberText(value, digits));
 
 /** Return a number with significant digits: plain between 0.001 and 10,000, else with an exponent. */
-function significant(value, digits) {
+export function significant(value, digits) {
   if (value === 0 || !Number.isFinite(value)) return printed(value === 0 ? "0" : numberText(value), true);
   const [mantissa, power] = scientific(Math.abs(value), digits - 1), sign = value < 0 ? MINUS_SIGN : "";
   if (power >= -3 && power < 4) return printed(sign + fixed(Math.abs(value), Math.max(0, digits - 1 - power)));
