@@ -60,10 +60,10 @@ def _of_linux(text: str) -> str:
 ROW = 50
 """The cost of a row outside layers, in operations."""
 
-NUMBA_SECONDS, NARROW_SECONDS = 4.4e-12, 16e-12
+NUMBA_SECONDS, NARROW_SECONDS = 8e-12, 16e-12
 """Seconds per unit of work with numba on one thread, float32: with vectors of 64 bytes, and with narrower ones. Ten
-networks of ``benchmarks/results/peers.json`` take 3.3e-12 to 6.2e-12 with AVX-512, 12e-12 to 22e-12 with AVX2 at
-2.45 GHz. A batch of 4 samples takes 20 times that, because fixed costs dominate its step."""
+networks of ``benchmarks/results/peers.json`` take 6.6e-12 to 10.2e-12 with AVX-512, those of ``avx2/peers.json``
+13e-12 to 25e-12. A batch of 4 samples takes ten times that, because fixed costs dominate its step."""
 
 WEIGHT_SECONDS = 6e-10
 """Seconds for the gradient and the update of one weight, from a CNN with 9,098 weights at batch 1."""
