@@ -419,7 +419,7 @@ def records(picture: Any) -> list[Record]:
     for spot in (spot for sketch in sketches for spot in sketch.spots):
         if spot.name not in UNLISTED and spot.value not in UNLISTED:
             add("action", spot.words or str(spot.value), spot.box, spot.name, spot.tip, scale=scale)
-    for item in (item for sketch in sketches for item in sketch.texts):
+    for item in (item for sketch in sketches for item in sketch.texts if item.text):
         add("text", item.text, _ink(item), scale=scale)
     for image in (image for sketch in sketches for image in sketch.images):
         add("image", "", image.rect, scale=scale)

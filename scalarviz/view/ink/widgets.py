@@ -14,7 +14,7 @@ import numpy as np
 from ...run.opened.digits import MINUS
 from .axes import spaced
 from .boxes import LABEL, MARGIN, TITLE
-from .sketch import Bound, Box, Colour, Point, Sketch, contains, meet, rgba
+from .sketch import Bound, Box, Colour, Point, Sketch, TextItem, contains, meet, rgba
 from .text import measure
 from .theme import Shade, Theme, mixed
 
@@ -100,8 +100,9 @@ def bound_caption(sketch: Sketch, box: Box, theme: Theme, said: BoundCaption, la
     count = max(len(usual), len(lines))
     for k in range(count):
         bound = replace(said.bound, form=f"caption {k} {count}", within=width)
-        text = lines[k] if k < len(lines) else " "  # the browser's sentence may be longer
-        sketch.text(x, y + (k + 0.8) * LEADING * size, text, size, theme.text1, bound=bound)
+        text = lines[k] if k < len(lines) else ""  # the browser's sentence may be longer
+        down = y + (k + 0.8) * LEADING * size
+        sketch.texts.append(TextItem(x, down, text, size, rgba(theme.text1), bound=bound))
     return LEADING * size * count
 
 
