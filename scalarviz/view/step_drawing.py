@@ -676,8 +676,8 @@ class StepDrawing:
             whose = self._whose.items() if step.phase >= BACKWARD else ()
             deltas = {row: (stage, step.deltas[stage]) for row, stage in whose}
             made = step.stage if step.layer is None or step.output_row not in step.sums else step.layer.name
-            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, step.sums, made, deltas, chosen,
-                                      self._words))  # fmt: skip
+            sketches += row_chips(places, bench.theme, bench.places.scene, own, step.sums, made, deltas, chosen,
+                                  self._words)  # fmt: skip
         sketches.append(self._veil())
         column, rows, legend, small = self.column, self._rows, self._legend, self._switch_box
         if rows is not None:

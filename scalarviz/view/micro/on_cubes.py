@@ -253,12 +253,12 @@ def row_places(layout: Layout, project: Project, inputs: int, values: CubeValues
 def row_chips(
     places: Sequence[RowPlace], theme: Theme, window: Box, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
     stage: str, deltas: Mapping[str, tuple[str, Floats]], chosen: Range, names: Sequence[Box] = (),
-) -> Sketch:  # fmt: skip
+) -> list[Sketch]:  # fmt: skip
     """Return chips inside `window`: numbers that no cube shows, sums of a `stage`, and deltas with their stages.
 
     No chip covers one of the `names`.
     """
-    chips, cmap = Chips(theme, window, names), get_map("gradient", theme)
+    chips, outside, cmap = Chips(theme, window, names), Sketch(over=True), get_map("gradient", theme)
     for place in places:
         own, added, (source, back) = rows.get(place.name), sums.get(place.name), deltas.get(place.name, ("", None))
         large, down = place.face >= _FACE, np.array([0.0, 0.0 if place.drawn else 6.0])
@@ -272,7 +272,8 @@ def row_chips(
                 bound = Bound(place.name, k, form)
                 said = bound.text(float(own[k]))
                 at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
-                chips.place(at, said, bound, apart, theme.panel, theme.border if place.drawn else theme.text2)
+                edge = theme.border if place.drawn else theme.text2
+                chips.place(at, said, bound, apart, theme.panel, edge, own=outside if place.drawn else None)
             if back is not None and not np.isnan(back[k]):
                 colour = cmap.shade(2 * float(chosen.unit(back[k])) - 1)
                 bound = Bound(f"{DELTA}{source}", k, "delta")
@@ -280,7 +281,7 @@ def row_chips(
                 put = large and chips.place(foot, said, bound, place.apart, chip_colour(theme), colour)
                 if not put and len(place.strips[k]):
                     chips.sketch.polygon(place.strips[k], colour)
-    return chips.sketch
+    return [outside, chips.sketch]
 
 
 def _room_outside(place: RowPlace, faces: Floats) -> bool:
@@ -317,12 +318,17 @@ class Chips:
         return self.place(at, said, bound if whole else None, apart, fill, edge)
 
     def place(
-        self, at: Floats, text: str, bound: Bound | None, apart: tuple[float, float], fill: Colour, edge: Colour
-    ) -> bool:
-        """Draw a number around a point, or a little aside; return whether it has room."""
+        self, at: Floats, text: str, bound: Bound | None, apart: tuple[float, float], fill: Colour, edge: Colour,
+        *, own: Sketch | None = None,
+    ) -> bool:  # fmt: skip
+        """Draw a number around a point, or a little aside; return whether it has room.
+
+        Numbers in a sketch of their `own` stand outside of cubes, and not farther down.
+        """
         wide = measure(text, LABEL, True) + 6
         (x, y), (left, top, width, height) = at.tolist(), self._window
-        boxes = [(x + aside - wide / 2, y + down - _LEVEL / 2, wide, _LEVEL) for aside, down in _ASIDE]
+        ways = _ASIDE[: None if own is None else -1]
+        boxes = [(x + right - wide / 2, y + down - _LEVEL / 2, wide, _LEVEL) for right, down in ways]
         free = [box for box in boxes if not any(meet(box, other) for other in self._taken) and left <= box[0]
                 <= left + width - wide and top <= box[1] <= top + height - _LEVEL]  # fmt: skip
         if not free or (wide + 2 > apart[0] and apart[1] < _LEVEL + 2):
@@ -330,6 +336,7 @@ class Chips:
         box = free[0]
         x, y = box[0] + wide / 2, box[1] + _LEVEL / 2
         self._taken.append(box)
-        self.sketch.rect(*box, radius=5, fill=fill, stroke=edge, border=1.4)
-        self.sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle", bound=bound)
+        sketch = self.sketch if own is None else own
+        sketch.rect(*box, radius=5, fill=fill, stroke=edge, border=1.4)
+        sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle", bound=bound)
         return True

@@ -16,7 +16,19 @@ from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, WantedPanel, beside_box, corner_boxes, top_boxes
+from ..ink.boxes import (
+    ABOUT,
+    COLUMN,
+    GAP,
+    GROUND,
+    HALL_COLUMN,
+    LABEL,
+    MARGIN,
+    WantedPanel,
+    beside_box,
+    corner_boxes,
+    top_boxes,
+)
 from ..ink.sketch import Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme, hexed
@@ -480,6 +492,9 @@ class Column:
             elif inside and d.within > 0:
                 worth = max(worth, TELLS)
             first = d.first or (inside and d.within > 0)
+            if hall and d.aspect:  # a recorded picture, which is scaled as a whole
+                height, most = (d.height + (wide - COLUMN) / d.aspect for wide in (d.narrowest, HALL_COLUMN))
+                return WantedPanel(name, min(height, most), most, worth, first, d.wide)
             height = (d.spread if spread else None) or d.height
             height = max(height, d.within) if spread and inside and d.spread else height
             if (hall or (spread and inside and not d.within)) and d.most > height:  # shrink it rather than drop it
