@@ -145,7 +145,8 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False, only: 
 
 def _number(given: str) -> str:
     """Return the number of a lesson with all its digits: ``"01b"`` for ``"1b"``."""
-    return given.strip().zfill(3 if given.strip().endswith("b") else 2)
+    number = given.strip()
+    return number.zfill(3 if number.endswith("b") else 2) if number else number
 
 
 # ---- the live scene of a lesson

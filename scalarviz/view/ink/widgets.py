@@ -96,7 +96,8 @@ def bound_caption(sketch: Sketch, box: Box, theme: Theme, said: BoundCaption, la
     width = round(width, 1)
     size, usual = _caption(said.usual, width, round(height, 1), largest, False)
     ways = [balanced(way, width, size) for way in said.ways]
-    lines = next((lines for lines in ways if LEADING * size * len(lines) <= height), ways[-1])
+    most = max(len(usual), int(height / (LEADING * size)))
+    lines = next((lines for lines in ways if len(lines) <= most), ways[-1])
     count = max(len(usual), len(lines))
     for k in range(count):
         bound = replace(said.bound, form=f"caption {k} {count}", within=width)

@@ -90,8 +90,9 @@ def of_outputs(subject: Subject, outputs: Floats, targets: Floats, before: str =
     if len(targets) < len(outputs):
         usual = captions.voted(longest, 0.88).text
     last = subject.stages[-1].name
-    numbers = [*((last, k) for k in range(1, len(outputs))), *(("target", k) for k in range(len(targets)))]
-    bound = Bound(last, 0, before="|".join(names), after=before, more=tuple(numbers))
+    asked = [("target", k) for k in range(len(targets))] if len(targets) == len(outputs) else [("=", int(targets[0]))]
+    numbers = (*((last, k) for k in range(1, len(outputs))), *asked)
+    bound = Bound(last, 0, before="|".join(names), after=before, more=numbers)
     return BoundCaption(tuple(before + way.text for way in ways), before + usual, bound)
 
 

@@ -8,7 +8,7 @@ const LOST = "A number of this step is infinite or no number: the run has diverg
 const NEAR = 5e-7; // below this difference, an output and its target are alike in all decimals that can be read
 
 /** Return output, target and the size of their difference, which is true as printed. */
-function gapOf(output, target) {
+function missedBy(output, target) {
   const apart = Math.abs(output - target);
   if (apart < NEAR) return [significant(output, 3), significant(target, 3), significant(apart, 2)];
   for (let places = 2; ; places++) {
@@ -38,7 +38,7 @@ export function sentencesOf(names, numbers) {
   const worst = lost >= 0 ? lost : gaps.indexOf(Math.max(...gaps)), [output, target, name] = [outputs[worst], targets[worst], names[worst]];
   if (!Number.isFinite(output) || !Number.isFinite(target)) return [LOST];
   if (output === target) return [`${name} is exactly its target: no loss.`];
-  const [y, t, gap] = gapOf(output, target).map(({ text }) => text), way = output > target ? "high" : "low";
+  const [y, t, gap] = missedBy(output, target).map(({ text }) => text), way = output > target ? "high" : "low";
   if (gaps[worst] < NEAR) return [`${name} is too ${way} by only ${gap}; its target is ${t}.`];
   const most = gaps.filter(one => one >= gaps[worst]).length === 1 && gaps.length > 1 ? ", the farthest of all outputs" : "";
   return [`${name} is ${y}; its target is ${t}. It is too ${way} by ${gap}${most}.`, `${name} is too ${way} by ${gap}.`];
