@@ -98,13 +98,12 @@ def bound_caption(sketch: Sketch, box: Box, theme: Theme, said: BoundCaption, la
     ways = [balanced(way, width, size) for way in said.ways]
     most = max(len(usual), int(height / (LEADING * size)))
     lines = next((lines for lines in ways if len(lines) <= most), ways[-1])
-    count = max(len(usual), len(lines))
-    for k in range(count):
-        bound = replace(said.bound, form=f"caption {k} {count}", within=width)
+    for k in range(max(most, len(lines))):
+        bound = replace(said.bound, form=f"caption {k} {most}", within=width)
         text = lines[k] if k < len(lines) else ""  # the browser's sentence may be longer
         down = y + (k + 0.8) * LEADING * size
         sketch.texts.append(TextItem(x, down, text, size, rgba(theme.text1), bound=bound))
-    return LEADING * size * count
+    return LEADING * size * max(len(usual), len(lines))
 
 
 def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None) -> None:

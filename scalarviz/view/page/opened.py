@@ -152,7 +152,7 @@ class _Book:
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """Names and lengths of the rows in the page: all if they are short, else those that cubes show."""
+        """Names and lengths of the rows in the page: all if they are short, else the last and those that cubes show."""
         subject, found = self._subject, self._cubes.union(*({s.name for s in b.layout.spots} for b in self._benches))
         lengths = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
         if subject.target is not None:
@@ -160,6 +160,8 @@ class _Book:
         for known in (0.0, np.nan):  # cubes also show the deltas of other rows
             deltas = {stage.name: np.full(stage.outputs, known) for stage in subject.stages}
             found = found.union(whose_deltas(subject.stages, deltas, self._cubes).values())
+        last = subject.stages[-1:]  # of which a sentence tells
+        found = found.union(stage.name for stage in last if stage.outputs <= MOST_BESIDE)
         beside = {name for name in lengths if name not in found}
         found = found.union(beside if sum(lengths[name] for name in beside) <= MOST_BESIDE else ())
         return {name: length for name, length in lengths.items() if name in found}

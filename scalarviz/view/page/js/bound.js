@@ -1,6 +1,6 @@
 // Numbers of the moment in a display list, which the browser fills in: their texts, colours, and places on a scale.
 
-import { lineOf, sentencesOf } from "./captions.js";
+import { alikeIn32, lineOf, sentencesOf } from "./captions.js";
 import { hexOf, inkOn } from "./inks.js";
 import { MINUS_SIGN, chipText, countText, deltaText, errorOf, exponentText, lossText, numberText, rateText, shareText, shortText, sureChip } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
@@ -88,13 +88,12 @@ export class Moment {
     return within && wide(text) > within ? before.trimEnd() : text;
   }
 
-  /** Return a line of the sentence about a sample's outputs; "" unless its digits are sure. */
+  /** Return a line of the sentence about a sample's outputs; "" if rows of 32 bits do not tell how far they are apart. */
   #captionOf(name, index, form, names, width, begin, more, wide) {
     const [, line, count] = form.split(" ").map(Number), known = [[name, index], ...more.flatMap((one, k) => (k % 2 ? [] : [[one, more[k + 1]]]))];
-    const numbers = known.map(one => this.#numberOf(...one, form));
-    if (numbers.some(([value]) => value === undefined)) return "";
-    const [ways, ...others] = [0, -1, 1].map(way => sentencesOf(names.split("|"), numbers.map(([value, error]) => value + way * error)));
-    return others.every(other => other.join() === ways.join()) ? lineOf(ways.map(one => begin + one), line, count, width, wide) : "";
+    const numbers = known.map(one => this.#numberOf(...one, form)[0]), all = names.split("|");
+    if (numbers.includes(undefined) || (this.frame.sample_loss > 0 && alikeIn32(numbers, all.length))) return "";
+    return lineOf(sentencesOf(all, numbers).map(one => begin + one), line, count, width, wide);
   }
 
   /** Return the cube whose number a record shows: its plate and its element there; null if it is on none. */

@@ -44,6 +44,12 @@ export function sentencesOf(names, numbers) {
   return [`${name} is ${y}; its target is ${t}. It is too ${way} by ${gap}${most}.`, `${name} is too ${way} by ${gap}.`];
 }
 
+/** Return whether each of so many outputs is as near to its target as numbers of 32 bits can tell. */
+export function alikeIn32(numbers, count) {
+  const apart = (y, t) => Math.abs(y - t) > 2 ** -22 * Math.max(Math.abs(y), Math.abs(t));
+  return numbers.length === 2 * count && !numbers.slice(0, count).some((y, k) => !Number.isFinite(y) || apart(y, numbers[count + k]));
+}
+
 function wrapped(text, width, wide) {
   const lines = [""];
   for (const word of text.match(/\S+(?: %\S*)?/g) ?? []) {
