@@ -230,7 +230,8 @@ def play(notebook: nbformat.NotebookNode, folder: Path, wanted: int | None) -> N
             trains = 'id="engine"' in page.read_text(encoding="utf-8")
             title = f"The scene of lesson {number}, which {'trains' if trains else 'plays'}"
             first = f"The first {steps:,} steps are" if steps > 1 else "The first step is"
-            words = TRAINS + TRAINS_ON.format(steps=first) if trains else PLAYS
+            forward = TRAINS if every == 1 else TRAINS.replace("one step forward", f"{every} steps forward")
+            words = forward + TRAINS_ON.format(steps=first) if trains else PLAYS
             player = player_of(f"{address}&amp;about=none" if trains else address, title)
             show(cell, LIVE_CELL.format(said=words, address=address, player=player), hidden=True)
 

@@ -725,7 +725,8 @@ class StepDrawing:
         place, said, sketch = None if self._rows is None else self._rows[0], self._shown_step.sentence, Sketch()
         if place is None or self._line is None:
             return
-        if said.caption.text and beside_cubes.SENTENCE <= place[3] < beside_cubes.WHY:
+        known = self._shown_step.phase >= BACKWARD  # before, the lines would give away what is to come
+        if known and said.caption.text and beside_cubes.SENTENCE <= place[3] < beside_cubes.WHY:
             beside_cubes.why(sketch, place, self._bench.theme, said, page=True)
         yield from (("", sketch), (said.instead[0], self._line.instead))
 

@@ -85,7 +85,7 @@ class PictureLists:
 
 SHAPES = ((1200, 620), (390, 784))
 """Pixels of the lying and of the standing picture; a page shows one of them as large as it can."""
-HALL = (1200, 540)
+HALL = (1200, 580)
 """Pixels of the lying picture for a presenter: those of a slide with a line of text above and buttons below."""
 
 
