@@ -78,8 +78,8 @@ function fit() {  // what is larger than the screen becomes smaller; a picture t
     one.style.height = `${Math.min(least + more, most)}px`;
     const scale = Math.max(1, Reveal.getScale());
     if (one.naturalWidth === undefined) {  // a frame draws as many pixels as the screen has, not as the slide has
-      const beyond = Math.min(least + more, most) * (1 / scale - 1);
-      Object.assign(one.style, { zoom: scale, width: `${100 * scale}%`, maxWidth: "none", marginBottom: `${beyond}px` });
+      const marginBottom = `${Math.min(least + more, most) * (1 / scale - 1)}px`, width = `${100 * scale}%`;
+      Object.assign(one.style, { zoom: scale, width, maxWidth: "none", marginBottom });
       Object.assign(one.style, { transform: `scale(${1 / scale})`, transformOrigin: "0 0" });
     }
   }

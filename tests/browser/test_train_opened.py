@@ -183,9 +183,9 @@ def check_texts(subject, walk, found):
         words |= {delta_text(float(x)) for row in step.deltas.values() for x in row}
         words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}
         ways = () if step.sentence.bound is None else step.sentence.bound.ways  # in lines for another width
-        texts = [text for text in texts if not any(text in way for way in ways)]
+        others = {text for text in texts if not any(text in way for way in ways)}
         assert len(texts) > 3
-        assert set(texts) <= words, (at, set(texts) - words)
+        assert others <= words, (at, others - words)
 
 
 def test_keys_in_a_hurry_back_from_a_frame_and_of_another_quantity(browse, tmp_path):
