@@ -144,7 +144,7 @@ def test_slides_play_without_a_network_and_each_fits_the_screen(name, site, visi
         assert headed or last + high > 550, f"there is room on the slide before: {words}"
         last = high
     assert count == page.evaluate("Reveal.getTotalSlides()") >= 12
-    assert any(f"play/lesson-{name[:2]}" in frame.url for frame in page.frames)
+    assert any(f"play/slide-{name[:2]}" in frame.url for frame in page.frames)
     assert faults == []
 
 
@@ -184,7 +184,7 @@ def test_a_live_cell_gives_the_keys_back_to_the_slides(site, visitor):
         Reveal.slide(h, v);
         return [h, v];
     }""")
-    (frame,) = (frame for frame in page.frames if "play/lesson-02" in frame.url)
+    (frame,) = (frame for frame in page.frames if "play/slide-02" in frame.url)
     frame.wait_for_function("() => globalThis.scalarviz")
     stands = "([h, v]) => { const at = Reveal.getIndices(); return (at.h === h && at.v === v) === THERE; }"
     there, away = (stands.replace("THERE", text) for text in ("true", "false"))

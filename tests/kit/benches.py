@@ -59,7 +59,7 @@ def texts(sketches: Iterable[Sketch]) -> list[TextItem]:
 
 def words(sketches: Iterable[Sketch]) -> list[str]:
     """What is written."""
-    return [item.text for item in texts(sketches)]
+    return [item.text for item in texts(sketches) if item.text]
 
 
 def said(bench: Workbench) -> list[str]:

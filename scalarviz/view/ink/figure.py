@@ -241,7 +241,8 @@ def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterat
         for (x, y), own in zip(balls.centres.tolist(), balls.colours.tolist(), strict=True):
             at = f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(balls.diameter / 2)}"'
             yield f'{at} fill="{hexed(own)}"/>{at} fill="url(#ball)"/>'
-    yield from filter(None, (inside(part, part.texts) for part in sketches))
+    texts = ((part, [text for text in part.texts if text.text]) for part in sketches)
+    yield from filter(None, (inside(*both) for both in texts))
 
 
 def _image(rect: Box, pixels: NDArray[np.uint8], linear: bool, name: str = "") -> str:
