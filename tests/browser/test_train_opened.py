@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -182,10 +184,11 @@ def check_texts(subject, walk, found):
         words |= {word.text for line in step.sentence.why for word in line}
         words |= {delta_text(float(x)) for row in step.deltas.values() for x in row}
         words |= {chip_text(float(x)) for row in step.frame.activations.values() for x in np.ravel(row)}
-        ways = () if step.sentence.bound is None else step.sentence.bound.ways  # in lines for another width
-        others = {text for text in texts if not any(text in way for way in ways)}
+        ways = () if step.sentence.bound is None else step.sentence.bound.ways
+        for first, last in combinations(range(len(texts) + 1), 2):  # a whole sentence, in lines for another width
+            words |= {*texts[first:last]} if " ".join(texts[first:last]) in ways else set()
         assert len(texts) > 3
-        assert others <= words, (at, others - words)
+        assert set(texts) <= words, (at, set(texts) - words)
 
 
 def test_keys_in_a_hurry_back_from_a_frame_and_of_another_quantity(browse, tmp_path):

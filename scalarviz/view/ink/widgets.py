@@ -91,7 +91,10 @@ class BoundCaption(NamedTuple):
 
 
 def bound_caption(sketch: Sketch, box: Box, theme: Theme, said: BoundCaption, largest: int = 20) -> float:
-    """Write a caption in lines of about one length, in the type that the usual one has; return the height used."""
+    """Write a caption in lines of about one length, in the type that the usual one has; return the height used.
+
+    There is an item for each line that has room, also for an empty one.
+    """
     x, y, width, height = box
     width = round(width, 1)
     size, usual = _caption(said.usual, width, round(height, 1), largest, False)
